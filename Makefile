@@ -1,0 +1,34 @@
+# Every target sets up what it needs; a second call is instant when nothing changed.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: setup demo test lint types tests bench clean
+
+setup: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $(READY)
+
+demo: $(READY)
+	$(BIN)/forecause demo
+
+test: lint types tests
+
+lint: $(READY)
+	$(BIN)/ruff check src tests
+	$(BIN)/ruff format --check src tests
+
+types: $(READY)
+	$(BIN)/mypy
+
+tests: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+
+bench: $(READY)
+	$(BIN)/forecause bench quick
+
+clean:
+	rm -rf .venv forecause-demo

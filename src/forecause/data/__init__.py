@@ -1,0 +1,6 @@
+"""The data station: from any table to a checked Panel, and from a Panel to windows."""
+
+from forecause.data.panel import Panel
+from forecause.data.windows import Scale, Windows
+
+__all__ = ["Panel", "Scale", "Windows"]

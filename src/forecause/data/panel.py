@@ -1,0 +1,161 @@
+"""Panel: the checked table that everything else works on."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from forecause.errors import InputError
+
+CHUNK = 65_536  # rows looked at together, so that a mapped file is never loaded whole
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """Named variables recorded over time, as one series or several.
+
+    All series are stacked in `values`; `starts` says where each unbroken stretch begins, so that
+    no window ever crosses from one series to the next or over a gap in time.
+    """
+
+    values: npt.NDArray[Any]  # (row, variable), float; NaN where missing; may be a mapped file
+    variables: tuple[str, ...]
+    starts: npt.NDArray[np.int64]  # first row of each unbroken stretch; starts[0] == 0
+    series: npt.NDArray[np.int64]  # (row,) index into series_names
+    series_names: tuple[str, ...] = ("series",)
+    domain: npt.NDArray[np.int64] | None = None  # (row,) index into domain_names
+    domain_names: tuple[str, ...] = ()
+    time: npt.NDArray[Any] | None = None  # (row,) time stamps or numbers, where given
+    notes: tuple[str, ...] = ()  # what the reader of the data should tell the user
+
+    def __post_init__(self) -> None:
+        _check_shape(self.values, self.variables)
+        _check_values(self.values, self.variables)
+
+    @classmethod
+    def of(
+        cls,
+        data: Any,
+        *,
+        time: str | None = None,
+        series: str | None = None,
+        domain: str | None = None,
+        interpolate: int = 0,
+    ) -> Panel:
+        """Make a panel from a table, an array, a path, a list of them, or a panel.
+
+        `time`, `series` and `domain` name columns; gaps of at most `interpolate` missing values
+        are filled linearly.
+        """
+        from forecause.data.tables import panel_of
+
+        return panel_of(data, time=time, series=series, domain=domain, interpolate=interpolate)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        arrays: Sequence[npt.NDArray[Any]],
+        variables: Sequence[str],
+        series_names: Sequence[str] | None = None,
+    ) -> Panel:
+        """Stack arrays of (row, variable), one per series; a single one is not copied."""
+        lengths = [len(values) for values in arrays]
+        names = series_names or [f"series {i + 1}" for i in range(len(arrays))]
+        return cls(
+            values=arrays[0] if len(arrays) == 1 else np.concatenate(arrays),
+            variables=tuple(variables),
+            starts=np.cumsum([0, *lengths[:-1]]).astype(np.int64),
+            series=np.repeat(np.arange(len(arrays)), lengths),
+            series_names=tuple(names),
+        )
+
+    @property
+    def rows(self) -> int:
+        """Rows of all series together."""
+        return int(self.values.shape[0])
+
+    @property
+    def missing_share(self) -> float:
+        """Share of the values that are missing."""
+        missing = sum(int(np.isnan(part).sum()) for part in self.chunks())
+        return missing / self.values.size
+
+    def chunks(self) -> Any:
+        """The values in pieces of at most CHUNK rows."""
+        return (self.values[i : i + CHUNK] for i in range(0, self.rows, CHUNK))
+
+    def fingerprint(self) -> str:
+        """A hash of the values and names: the same data gives the same fingerprint."""
+        digest = hashlib.sha256("\x1f".join(self.variables).encode())
+        for part in self.chunks():
+            digest.update(np.ascontiguousarray(part, dtype=np.float64).tobytes())
+        return digest.hexdigest()[:16]
+
+
+def _check_shape(values: npt.NDArray[Any], variables: tuple[str, ...]) -> None:
+    if values.ndim != 2:
+        raise InputError(
+            f"Expected a table of rows (time) by columns (variables), found {values.ndim} "
+            f"dimension(s) of shape {values.shape}."
+        )
+    rows, columns = values.shape
+    if rows == 0 or columns == 0:
+        raise InputError(f"The data is empty: {rows} rows and {columns} numeric columns.")
+    if columns != len(variables):
+        raise InputError(f"Found {columns} columns but {len(variables)} names.")
+    repeated = sorted({name for name in variables if variables.count(name) > 1})
+    if repeated:
+        raise InputError(f"Column names must differ; {repeated} appear more than once.")
+    if columns > rows:
+        raise InputError(
+            f"The table has more columns ({columns}) than rows ({rows}): time must run down the "
+            "rows and variables across the columns; transpose it."
+        )
+
+
+def _check_values(values: npt.NDArray[Any], variables: tuple[str, ...]) -> None:
+    columns = values.shape[1]
+    low, high = np.full(columns, np.inf), np.full(columns, -np.inf)
+    for start in range(0, len(values), CHUNK):
+        part = values[start : start + CHUNK]
+        if np.isinf(part).any():
+            row, column = np.argwhere(np.isinf(part))[0]
+            raise InputError(
+                f"Column {variables[column]!r} holds an infinite value in row {start + row + 1}; "
+                "remove it or leave the cell empty."
+            )
+        low = np.fmin(low, np.fmin.reduce(part, axis=0))
+        high = np.fmax(high, np.fmax.reduce(part, axis=0))
+    for column, name in enumerate(variables):
+        if not low[column] <= high[column]:
+            raise InputError(f"Column {name!r} holds no value at all; remove it.")
+        if low[column] == high[column]:
+            raise InputError(
+                f"Column {name!r} is constant ({low[column]:g}): nothing can drive it or be "
+                "driven by it; remove it."
+            )
+    _check_duplicated_columns(values, variables, low, high)
+
+
+def _check_duplicated_columns(
+    values: npt.NDArray[Any],
+    variables: tuple[str, ...],
+    low: npt.NDArray[Any],
+    high: npt.NDArray[Any],
+) -> None:
+    """Columns with the same range are compared value by value."""
+    seen: dict[tuple[float, float], list[int]] = {}
+    for column, name in enumerate(variables):
+        alike = seen.setdefault((float(low[column]), float(high[column])), [])
+        for other in alike:
+            if np.array_equal(values[:, other], values[:, column], equal_nan=True):
+                raise InputError(
+                    f"Columns {variables[other]!r} and {name!r} hold the same values: which of "
+                    "them is the cause cannot be told; remove one."
+                )
+        alike.append(column)

@@ -1,0 +1,123 @@
+"""Windows: L past rows and the next one, drawn from a panel without copying it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from forecause.data.panel import Panel
+from forecause.errors import InputError
+
+MIN_WINDOWS = 20  # fewer cannot be split into a training and a held-out part
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Mean and standard deviation per variable, to put every variable on one scale."""
+
+    mean: npt.NDArray[np.float64]  # (variable,)
+    sd: npt.NDArray[np.float64]  # (variable,)
+
+    @classmethod
+    def of(cls, panel: Panel) -> Scale:
+        """Moments over all rows, missing values left out, one chunk at a time."""
+        count = sum(np.isfinite(part).sum(0) for part in panel.chunks())
+        mean = sum(np.nansum(part, 0, dtype=np.float64) for part in panel.chunks()) / count
+        square = sum(np.nansum((part - mean) ** 2, 0, dtype=np.float64) for part in panel.chunks())
+        return cls(mean, np.sqrt(square / count))
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """The windows of a panel whose target rows are `rows`; values are standardised when drawn."""
+
+    panel: Panel
+    max_lag: int
+    scale: Scale
+    rows: npt.NDArray[np.int64]  # the row of each window that is to be predicted
+
+    @classmethod
+    def of(cls, panel: Panel, max_lag: int) -> Windows:
+        """Every window that lies in one unbroken stretch and touches no missing value."""
+        if max_lag < 1:
+            raise InputError(f"The largest lag must be at least 1, found {max_lag}.")
+        rows = _complete_rows(panel, max_lag)
+        if len(rows) < MIN_WINDOWS:
+            longest = int(np.diff([*panel.starts, panel.rows]).max())
+            raise InputError(
+                f"Too few rows: with a largest lag of {max_lag} only {len(rows)} windows without "
+                f"a missing value are left and at least {MIN_WINDOWS} are needed (the longest "
+                f"unbroken stretch has {longest} rows); use a smaller lag, more rows, or fill "
+                "short gaps."
+            )
+        return cls(panel, max_lag, Scale.of(panel), rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(max_lag, number of variables): the shape of one window's past."""
+        return self.max_lag, len(self.panel.variables)
+
+    @property
+    def lost_share(self) -> float:
+        """Share of the possible windows that missing values or gaps took away."""
+        lengths = np.bincount(self.panel.series)
+        possible = int(np.maximum(lengths - self.max_lag, 0).sum())
+        return 1 - len(self) / max(possible, 1)
+
+    def at(self, chosen: npt.NDArray[np.int64]) -> Windows:
+        """The windows with these indices, in this order."""
+        return replace(self, rows=self.rows[chosen])
+
+    def draw(self, chosen: npt.NDArray[np.int64]) -> torch.Tensor:
+        """Standardised windows (batch, max_lag + 1, variable); the last row is the target."""
+        offsets = np.arange(-self.max_lag, 1)
+        values = self.panel.values[self.rows[chosen][:, None] + offsets]
+        scaled = (values - self.scale.mean) / self.scale.sd
+        return torch.from_numpy(scaled.astype(np.float32))
+
+    def batches(self, size: int) -> Iterator[torch.Tensor]:
+        """All windows in order, `size` at a time."""
+        for start in range(0, len(self), size):
+            yield self.draw(np.arange(start, min(start + size, len(self))))
+
+    def split(self, held_out: float) -> tuple[Windows, Windows]:
+        """Training windows, and the last `held_out` share in time of every series and domain."""
+        panel = self.panel
+        group = panel.series[self.rows]
+        if panel.domain is not None:
+            group = group * len(panel.domain_names) + panel.domain[self.rows]
+        order = np.argsort(group, kind="stable")
+        sizes = np.bincount(group)
+        place = np.arange(len(group)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        late = np.empty(len(group), dtype=bool)
+        late[order] = place >= np.repeat(np.ceil(sizes * (1 - held_out)), sizes)
+        return self.at(np.flatnonzero(~late)), self.at(np.flatnonzero(late))
+
+    def sample(self, count: int, rng: np.random.Generator) -> Windows:
+        """At most `count` windows, drawn evenly at random, in time order."""
+        if len(self) <= count:
+            return self
+        return self.at(np.sort(rng.choice(len(self), count, replace=False)))
+
+
+def _complete_rows(panel: Panel, max_lag: int) -> npt.NDArray[np.int64]:
+    """Rows t whose rows t - max_lag .. t are unbroken and complete."""
+    broken = np.zeros(panel.rows, dtype=bool)
+    filled = 0
+    for part in panel.chunks():
+        broken[filled : filled + len(part)] = np.isnan(part).any(1)
+        filled += len(part)
+    since_start = np.arange(panel.rows) - np.repeat(
+        panel.starts, np.diff([*panel.starts, panel.rows])
+    )
+    last_broken = np.maximum.accumulate(np.where(broken, np.arange(panel.rows), -1))
+    since_broken = np.arange(panel.rows) - last_broken
+    complete = (since_start >= max_lag) & (since_broken > max_lag)
+    return np.flatnonzero(complete).astype(np.int64)

@@ -1,0 +1,29 @@
+"""The exceptions a user of Forecause can meet.
+
+ForecauseError
+├── InputError          the data, a file or the call is wrong (the command exits with 2)
+│   └── MissingExtra    an optional package is needed for what was asked
+└── TrainingError       a forecaster could not be trained on this data (the command exits with 1)
+"""
+
+
+class ForecauseError(Exception):
+    """Base of everything Forecause raises on purpose."""
+
+
+class InputError(ForecauseError, ValueError):
+    """What was given cannot be used: says what was expected, what was found and what to try."""
+
+
+class MissingExtra(InputError, ImportError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(
+            f"This needs the package {package!r}, which is not installed; "
+            f"try: pip install 'forecause[{extra}]'"
+        )
+
+
+class TrainingError(ForecauseError, RuntimeError):
+    """Training failed for a reason the user can act on."""

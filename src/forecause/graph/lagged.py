@@ -1,0 +1,177 @@
+"""LaggedGraph: which variable drives which, with which delay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from forecause.errors import InputError
+
+AXES = ("target", "source", "lag")
+EDGE_COLUMNS = ("source", "target", "lag", "score")
+
+
+@dataclass(frozen=True, eq=False)
+class LaggedGraph:
+    """Edges `source --lag--> target` between named variables.
+
+    `edges` is a tidy table with at least the columns source, target, lag and score, strongest
+    first. `scores`, where known, ranks every candidate and has the axes (target, source, lag).
+    Lag 0 marks an instantaneous edge. `domains` holds one graph per known domain or regime.
+    """
+
+    variables: tuple[str, ...]
+    max_lag: int
+    edges: pd.DataFrame
+    scores: xr.DataArray | None = None
+    domains: Mapping[str, LaggedGraph] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "variables", tuple(str(name) for name in self.variables))
+        object.__setattr__(self, "edges", _checked_edges(self.edges, self.variables, self.max_lag))
+        if self.scores is not None and self.scores.dims != AXES:
+            raise InputError(f"Scores must have the axes {AXES}, found {self.scores.dims}.")
+
+    @classmethod
+    def from_edges(
+        cls,
+        variables: Sequence[str],
+        max_lag: int,
+        edges: Sequence[tuple[str, str, int]] | Sequence[tuple[str, str, int, float]],
+    ) -> LaggedGraph:
+        """Build from (source, target, lag) or (source, target, lag, score) tuples."""
+        rows = [(e[0], e[1], e[2], e[3] if len(e) > 3 else 1.0) for e in edges]
+        return cls(tuple(variables), max_lag, pd.DataFrame(rows, columns=list(EDGE_COLUMNS)))
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores: xr.DataArray,
+        chosen: xr.DataArray | np.ndarray[Any, Any],
+        details: Mapping[str, xr.DataArray] | None = None,
+    ) -> LaggedGraph:
+        """Build from scores and a boolean mask, both (target, source, lag).
+
+        Every array in `details` becomes a further column of the edge table.
+        """
+        targets, sources, lags = np.nonzero(np.asarray(chosen))
+        names = [str(name) for name in scores["target"].values]
+        columns: dict[str, Any] = {
+            "source": [names[j] for j in sources],
+            "target": [names[i] for i in targets],
+            "lag": scores["lag"].values[lags],
+            "score": scores.values[targets, sources, lags],
+        }
+        for name, values in (details or {}).items():
+            columns[name] = values.values[targets, sources, lags]
+        return cls(tuple(names), int(scores["lag"].max()), pd.DataFrame(columns), scores)
+
+    @property
+    def adjacency(self) -> xr.DataArray:
+        """Boolean (target, source, lag); lags start at 1, or at 0 if there are such edges."""
+        first = 0 if (self.edges["lag"] == 0).any() else 1
+        mask = empty_scores(self.variables, self.max_lag, first).astype(bool)
+        index = {name: i for i, name in enumerate(self.variables)}
+        targets = self.edges["target"].map(index).to_numpy(dtype=int)
+        sources = self.edges["source"].map(index).to_numpy(dtype=int)
+        mask.values[targets, sources, self.edges["lag"].to_numpy(dtype=int) - first] = True
+        return mask
+
+    def __eq__(self, other: object) -> bool:
+        """Same variables, lag window, edges with all their details, scores and domains."""
+        if not isinstance(other, LaggedGraph):
+            return NotImplemented
+        same_scores = (
+            self.scores is None
+            if other.scores is None
+            else self.scores is not None and self.scores.equals(other.scores)
+        )
+        return (
+            (self.variables, self.max_lag) == (other.variables, other.max_lag)
+            and self.edges.equals(other.edges)
+            and same_scores
+            and dict(self.domains) == dict(other.domains)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __len__(self) -> int:
+        return len(self.edges)
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """The graph as `forecause.graph/1` JSON; written to `path` if given."""
+        from forecause.graph.export import to_json
+
+        return to_json(self, path)
+
+    @staticmethod
+    def from_json(source: str | Path) -> LaggedGraph:
+        """Read a `forecause.graph/1` file."""
+        from forecause.graph.export import read_json
+
+        return read_json(source)
+
+    def to_csv(self, path: str | Path | None = None) -> str:
+        """The edge table as CSV; written to `path` if given."""
+        from forecause.graph.export import to_csv
+
+        return to_csv(self, path)
+
+    def to_networkx(self) -> Any:
+        """A networkx MultiDiGraph; the key of an edge is its lag."""
+        from forecause.graph.export import to_networkx
+
+        return to_networkx(self)
+
+    def to_graphml(self, path: str | Path | None = None) -> str:
+        """The graph as GraphML; written to `path` if given."""
+        from forecause.graph.export import to_graphml
+
+        return to_graphml(self, path)
+
+    def to_dot(self, path: str | Path | None = None) -> str:
+        """The graph in Graphviz's language; written to `path` if given."""
+        from forecause.graph.export import to_dot
+
+        return to_dot(self, path)
+
+    def to_tigramite(self) -> np.ndarray[Any, Any]:
+        """tigramite's string array [source, target, lag 0..max_lag] of '-->' and ''."""
+        from forecause.graph.export import to_tigramite
+
+        return to_tigramite(self)
+
+
+def empty_scores(variables: Sequence[str], max_lag: int, first_lag: int = 1) -> xr.DataArray:
+    """Zeros over (target, source, lag), with the variables' names as coordinates."""
+    names = list(variables)
+    lags = np.arange(first_lag, max_lag + 1)
+    return xr.DataArray(
+        np.zeros((len(names), len(names), len(lags))),
+        dims=AXES,
+        coords={"target": names, "source": names, "lag": lags},
+    )
+
+
+def _checked_edges(edges: pd.DataFrame, variables: Sequence[str], max_lag: int) -> pd.DataFrame:
+    missing = [name for name in EDGE_COLUMNS if name not in edges.columns]
+    if missing:
+        raise InputError(f"An edge table needs the columns {EDGE_COLUMNS}; {missing} are missing.")
+    edges = edges.astype({"lag": "int64", "score": "float64"})
+    edges = edges.astype({"source": object, "target": object})
+    unknown = sorted(set(edges["source"]).union(edges["target"]).difference(variables), key=str)
+    if unknown:
+        raise InputError(f"Edges name the variables {unknown}, which are not among the graph's.")
+    outside = edges.loc[(edges["lag"] < 0) | (edges["lag"] > max_lag), "lag"]
+    if len(outside):
+        raise InputError(f"Edge lags must be within 0 and {max_lag}, found {int(outside.iloc[0])}.")
+    if edges.duplicated(["source", "target", "lag"]).any():
+        raise InputError("The same edge (source, target, lag) appears twice.")
+    order = ["score", "target", "source", "lag"]
+    return edges.sort_values(order, ascending=[False, True, True, True], ignore_index=True)
