@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from forecause.errors import InputError
 
-CHUNK = 65_536  # rows looked at together, so that a mapped file is never loaded whole
+CHUNK = 1 << 20  # values looked at together, so that a mapped file is never loaded whole
+SMALLEST, LARGEST = 1e-100, 1e100  # a smaller spread or larger size cannot be squared safely
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,16 +86,25 @@ class Panel:
         missing = sum(int(np.isnan(part).sum()) for part in self.chunks())
         return missing / self.values.size
 
-    def chunks(self) -> Any:
-        """The values in pieces of at most CHUNK rows."""
-        return (self.values[i : i + CHUNK] for i in range(0, self.rows, CHUNK))
+    def chunks(self) -> Iterator[npt.NDArray[Any]]:
+        """The values in pieces of about CHUNK values, cut between rows."""
+        return chunks(self.values)
 
     def fingerprint(self) -> str:
-        """A hash of the values and names: the same data gives the same fingerprint."""
-        digest = hashlib.sha256("\x1f".join(self.variables).encode())
+        """A hash of values, names, series and domains: the same data, the same fingerprint."""
+        names = (self.variables, self.series_names, self.domain_names)
+        digest = hashlib.sha256(repr(names).encode())
+        for codes in (self.starts, self.series, self.domain):
+            digest.update(b"" if codes is None else codes.astype(np.int64).tobytes())
         for part in self.chunks():
             digest.update(np.ascontiguousarray(part, dtype=np.float64).tobytes())
         return digest.hexdigest()[:16]
+
+
+def chunks(values: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
+    """Pieces of a (row, variable) array of about CHUNK values, cut between rows."""
+    step = max(1, CHUNK // values.shape[1])
+    return (values[i : i + step] for i in range(0, len(values), step))
 
 
 def _check_shape(values: npt.NDArray[Any], variables: tuple[str, ...]) -> None:
@@ -108,6 +118,8 @@ def _check_shape(values: npt.NDArray[Any], variables: tuple[str, ...]) -> None:
         raise InputError(f"The data is empty: {rows} rows and {columns} numeric columns.")
     if columns != len(variables):
         raise InputError(f"Found {columns} columns but {len(variables)} names.")
+    if any("\0" in name for name in variables):
+        raise InputError("A column's name must not hold the null character.")
     repeated = sorted({name for name in variables if variables.count(name) > 1})
     if repeated:
         raise InputError(f"Column names must differ; {repeated} appear more than once.")
@@ -118,27 +130,37 @@ def _check_shape(values: npt.NDArray[Any], variables: tuple[str, ...]) -> None:
         )
 
 
-def _check_values(values: npt.NDArray[Any], variables: tuple[str, ...]) -> None:
-    columns = values.shape[1]
-    low, high = np.full(columns, np.inf), np.full(columns, -np.inf)
-    for start in range(0, len(values), CHUNK):
-        part = values[start : start + CHUNK]
+def check_finite(values: npt.NDArray[Any], variables: tuple[str, ...]) -> None:
+    """Refuse infinite values, naming the first one's column and row."""
+    start = 1
+    for part in chunks(values):
         if np.isinf(part).any():
             row, column = np.argwhere(np.isinf(part))[0]
             raise InputError(
-                f"Column {variables[column]!r} holds an infinite value in row {start + row + 1}; "
+                f"Column {variables[column]!r} holds an infinite value in row {start + row}; "
                 "remove it or leave the cell empty."
             )
+        start += len(part)
+
+
+def _check_values(values: npt.NDArray[Any], variables: tuple[str, ...]) -> None:
+    columns = values.shape[1]
+    low, high = np.full(columns, np.inf), np.full(columns, -np.inf)
+    for part in chunks(values):
         low = np.fmin(low, np.fmin.reduce(part, axis=0))
         high = np.fmax(high, np.fmax.reduce(part, axis=0))
+    if ((low == -np.inf) | (high == np.inf)).any():
+        check_finite(values, variables)
     for column, name in enumerate(variables):
         if not low[column] <= high[column]:
             raise InputError(f"Column {name!r} holds no value at all; remove it.")
-        if low[column] == high[column]:
+        if high[column] - low[column] <= SMALLEST:
             raise InputError(
                 f"Column {name!r} is constant ({low[column]:g}): nothing can drive it or be "
                 "driven by it; remove it."
             )
+        if max(-low[column], high[column]) >= LARGEST:
+            raise InputError(f"Column {name!r} holds values beyond {LARGEST:g}; rescale it.")
     _check_duplicated_columns(values, variables, low, high)
 
 

@@ -66,10 +66,10 @@ class Windows:
 
     @property
     def lost_share(self) -> float:
-        """Share of the possible windows that missing values or gaps took away."""
+        """Share of the panel's possible windows that missing values or gaps took away."""
         lengths = np.bincount(self.panel.series)
         possible = int(np.maximum(lengths - self.max_lag, 0).sum())
-        return 1 - len(self) / max(possible, 1)
+        return 1 - len(_complete_rows(self.panel, self.max_lag)) / max(possible, 1)
 
     def at(self, chosen: npt.NDArray[np.int64]) -> Windows:
         """The windows with these indices, in this order."""
@@ -77,9 +77,12 @@ class Windows:
 
     def draw(self, chosen: npt.NDArray[np.int64]) -> torch.Tensor:
         """Standardised windows (batch, max_lag + 1, variable); the last row is the target."""
-        offsets = np.arange(-self.max_lag, 1)
-        values = self.panel.values[self.rows[chosen][:, None] + offsets]
-        scaled = (values - self.scale.mean) / self.scale.sd
+        table = self.panel.values
+        rows = self.rows[chosen][:, None] + np.arange(-self.max_lag, 1)
+        # take is faster, but would copy a table that is not contiguous
+        values = table.take(rows, axis=0) if table.flags.c_contiguous else table[rows]
+        scaled = values - self.scale.mean
+        scaled /= self.scale.sd
         return torch.from_numpy(scaled.astype(np.float32))
 
     def batches(self, size: int) -> Iterator[torch.Tensor]:
@@ -98,6 +101,8 @@ class Windows:
         place = np.arange(len(group)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         late = np.empty(len(group), dtype=bool)
         late[order] = place >= np.repeat(np.ceil(sizes * (1 - held_out)), sizes)
+        if not late.any():  # many series of a few windows each: hold out the last of all
+            late[int(np.ceil(len(late) * (1 - held_out))) :] = True
         return self.at(np.flatnonzero(~late)), self.at(np.flatnonzero(late))
 
     def sample(self, count: int, rng: np.random.Generator) -> Windows:

@@ -12,9 +12,9 @@ import pandas as pd
 import xarray as xr
 
 from forecause.errors import InputError
+from forecause.graph.columns import EDGE_COLUMNS, plain_cells, plain_column
 
 AXES = ("target", "source", "lag")
-EDGE_COLUMNS = ("source", "target", "lag", "score")
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,9 +34,14 @@ class LaggedGraph:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "variables", tuple(str(name) for name in self.variables))
+        _check_frame(self.variables, self.max_lag)
+        object.__setattr__(self, "max_lag", int(self.max_lag))
         object.__setattr__(self, "edges", _checked_edges(self.edges, self.variables, self.max_lag))
-        if self.scores is not None and self.scores.dims != AXES:
-            raise InputError(f"Scores must have the axes {AXES}, found {self.scores.dims}.")
+        if self.scores is not None:
+            _check_scores(self.scores, self.variables)
+        for name, graph in self.domains.items():
+            if (graph.variables, graph.max_lag) != (self.variables, self.max_lag):
+                raise InputError(f"The graph of domain {name!r} has other variables or lags.")
 
     @classmethod
     def from_edges(
@@ -94,7 +99,7 @@ class LaggedGraph:
         )
         return (
             (self.variables, self.max_lag) == (other.variables, other.max_lag)
-            and self.edges.equals(other.edges)
+            and _same_edges(self.edges, other.edges)
             and same_scores
             and dict(self.domains) == dict(other.domains)
         )
@@ -106,14 +111,14 @@ class LaggedGraph:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The graph as `forecause.graph/1` JSON; written to `path` if given."""
-        from forecause.graph.export import to_json
+        from forecause.graph.json_format import to_json
 
         return to_json(self, path)
 
     @staticmethod
     def from_json(source: str | Path) -> LaggedGraph:
         """Read a `forecause.graph/1` file."""
-        from forecause.graph.export import read_json
+        from forecause.graph.json_format import read_json
 
         return read_json(source)
 
@@ -159,19 +164,67 @@ def empty_scores(variables: Sequence[str], max_lag: int, first_lag: int = 1) -> 
     )
 
 
+def _same_edges(edges: pd.DataFrame, others: pd.DataFrame) -> bool:
+    """Whatever the order of the columns; without edges, the columns do not matter."""
+    if len(edges) == len(others) == 0:
+        return True
+    return set(edges) == set(others) and edges.equals(others[list(edges)])
+
+
+def _check_frame(variables: tuple[str, ...], max_lag: int) -> None:
+    repeated = sorted({name for name in variables if variables.count(name) > 1})
+    if repeated:
+        raise InputError(f"The names of a graph's variables must differ; found twice: {repeated}.")
+    if any("\0" in name for name in variables):
+        raise InputError("A variable's name must not hold the null character.")
+    if not isinstance(max_lag, int | np.integer) or max_lag < 1:
+        raise InputError(f"A graph's largest lag must be a whole number from 1, found {max_lag!r}.")
+
+
+def _check_scores(scores: xr.DataArray, variables: tuple[str, ...]) -> None:
+    """Every axis must carry its names: an order that is only assumed may be the wrong one."""
+    if scores.dims != AXES:
+        raise InputError(f"Scores must have the axes {AXES}, found {scores.dims}.")
+    for axis in AXES:
+        if axis not in scores.coords:
+            raise InputError(f"Scores need a coordinate along {axis!r}.")
+        if axis != "lag" and tuple(map(str, scores[axis].values)) != variables:
+            raise InputError(f"The {axis}s of the scores are not the graph's variables in order.")
+
+
 def _checked_edges(edges: pd.DataFrame, variables: Sequence[str], max_lag: int) -> pd.DataFrame:
     missing = [name for name in EDGE_COLUMNS if name not in edges.columns]
     if missing:
         raise InputError(f"An edge table needs the columns {EDGE_COLUMNS}; {missing} are missing.")
-    edges = edges.astype({"lag": "int64", "score": "float64"})
-    edges = edges.astype({"source": object, "target": object})
-    unknown = sorted(set(edges["source"]).union(edges["target"]).difference(variables), key=str)
+    names = [*EDGE_COLUMNS, *(name for name in edges.columns if name not in EDGE_COLUMNS)]
+    edges = pd.DataFrame({str(name): _column(str(name), edges[name]) for name in names})
+    unknown = sorted(set(edges["source"]).union(edges["target"]).difference(variables))
     if unknown:
         raise InputError(f"Edges name the variables {unknown}, which are not among the graph's.")
-    outside = edges.loc[(edges["lag"] < 0) | (edges["lag"] > max_lag), "lag"]
-    if len(outside):
-        raise InputError(f"Edge lags must be within 0 and {max_lag}, found {int(outside.iloc[0])}.")
+    edges["lag"] = _checked_lags(edges["lag"], max_lag)
+    edges["score"] = _checked_scores(edges["score"])
     if edges.duplicated(["source", "target", "lag"]).any():
         raise InputError("The same edge (source, target, lag) appears twice.")
+    if ((edges["lag"] == 0) & (edges["source"] == edges["target"])).any():
+        raise InputError("A variable cannot drive itself without delay (lag 0).")
     order = ["score", "target", "source", "lag"]
     return edges.sort_values(order, ascending=[False, True, True, True], ignore_index=True)
+
+
+def _column(name: str, values: pd.Series[Any]) -> pd.Series[Any]:
+    if name in ("source", "target"):
+        return pd.Series([str(cell) for cell in plain_cells(name, values.to_list())], dtype=object)
+    return plain_column(name, values.to_list())
+
+
+def _checked_lags(lags: pd.Series[Any], max_lag: int) -> pd.Series[Any]:
+    for lag in lags:
+        if isinstance(lag, bool | str) or lag != lag or lag not in range(max_lag + 1):
+            raise InputError(f"Edge lags must be whole numbers from 0 to {max_lag}, found {lag!r}.")
+    return lags.astype("int64")
+
+
+def _checked_scores(scores: pd.Series[Any]) -> pd.Series[Any]:
+    if scores.dtype == object:
+        raise InputError(f"Edge scores must be numbers, found {scores.iloc[0]!r}.")
+    return scores.astype("float64")

@@ -1,0 +1,46 @@
+"""Attention weights as relevance: kept to compare with, not recommended."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from forecause.errors import InputError
+from forecause.forecast.base import Forecaster
+from forecause.forecast.transformer import Transformer
+
+
+def raw_attention(forecaster: Forecaster, past: Tensor) -> Tensor:
+    """Attention of the last step's tokens, averaged over heads and layers."""
+    transformer = _transformer(forecaster)
+    with torch.no_grad():
+        weights = torch.stack(transformer.attentions(past)).mean((0, 2))
+    return _of_targets(weights, past)
+
+
+def attention_rollout(forecaster: Forecaster, past: Tensor) -> Tensor:
+    """Attention multiplied through the layers, half of every layer being the residual."""
+    transformer = _transformer(forecaster)
+    with torch.no_grad():
+        layers = [layer.mean(1) for layer in transformer.attentions(past)]
+    tokens = layers[0].shape[-1]
+    identity = torch.eye(tokens, device=past.device)
+    rolled = identity.expand(len(past), -1, -1)
+    for layer in layers:
+        rolled = (0.5 * layer + 0.5 * identity) @ rolled
+    return _of_targets(rolled, past)
+
+
+def _of_targets(weights: Tensor, past: Tensor) -> Tensor:
+    """(batch, query token, key token) -> (batch, target, step, source): the last step's queries."""
+    steps, variables = past.shape[1:]
+    return weights[:, -variables:].unflatten(2, (steps, variables))
+
+
+def _transformer(forecaster: Forecaster) -> Transformer:
+    if not isinstance(forecaster, Transformer):
+        raise InputError(
+            f"Attention can only be read from the transformer, found the forecaster "
+            f"{forecaster.kind!r}; use --forecaster transformer or --readout gradient."
+        )
+    return forecaster

@@ -1,0 +1,21 @@
+"""Layer-wise relevance propagation: input times a gradient with LRP's local rules.
+
+LRP is covered by patents in some countries when used commercially; the gradient readouts are not.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from forecause.forecast.base import Forecaster
+from forecause.forecast.rules import ATTN_LRP, CP_LRP
+
+
+def attn_lrp(forecaster: Forecaster, past: Tensor) -> Tensor:
+    """AttnLRP: relevance flows through the softmax as well as through the values."""
+    return forecaster.jacobian(past, ATTN_LRP) * past[:, None]
+
+
+def cp_lrp(forecaster: Forecaster, past: Tensor) -> Tensor:
+    """CP-LRP: attention weights are constants, relevance flows through the values alone."""
+    return forecaster.jacobian(past, CP_LRP) * past[:, None]

@@ -1,0 +1,48 @@
+"""Acyclic effects at lag 0 as a smooth constraint (Zheng et al. 2018), met by dual ascent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from forecause.baselines.design import FloatArray
+
+MAX_ASCENTS = 100
+TOLERANCE = 1e-8  # of the constraint
+MAX_WEIGHT = 1e16  # of the quadratic penalty
+PROGRESS = 0.25  # the constraint must shrink to this share, or its weight grows tenfold
+
+
+def cycle_strength(squared: FloatArray) -> tuple[float, FloatArray]:
+    """h(S) = tr(exp(S)) - d of non-negative S (source, target), and its gradient.
+
+    It is zero exactly when the graph of the nonzero entries has no cycle.
+    """
+    from scipy.linalg import expm
+
+    power = expm(squared)
+    return float(np.trace(power) - len(squared)), np.asarray(power.T)
+
+
+def dual_ascent(
+    start: FloatArray, minimise: Callable[[FloatArray, float, float], tuple[FloatArray, float]]
+) -> FloatArray:
+    """The augmented Lagrangian: raise the price of cycles until there are none.
+
+    `minimise(start, weight, price)` minimises the loss + weight/2 h^2 + price h and returns the
+    solution with its h.
+    """
+    solution, strength = start, np.inf
+    weight, price = 1.0, 0.0
+    for _ in range(MAX_ASCENTS):
+        while weight < MAX_WEIGHT:
+            solution, found = minimise(solution, weight, price)
+            if found <= PROGRESS * strength:
+                break
+            weight *= 10
+        strength = found
+        price += weight * strength
+        if strength <= TOLERANCE or weight >= MAX_WEIGHT:
+            break
+    return solution

@@ -1,0 +1,70 @@
+"""DYNOTEARS (Pamfil et al. 2020): a sparse linear system with an acyclic part at lag 0."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from forecause.baselines.acyclicity import cycle_strength, dual_ascent
+from forecause.baselines.answer import graph_of
+from forecause.baselines.design import FloatArray, Moments
+from forecause.data import Panel
+from forecause.graph import LaggedGraph
+
+PENALTY = 0.1  # the published default for both parts
+
+
+def dynotears(panel: Panel, max_lag: int, seed: int, *, instantaneous: bool = False) -> LaggedGraph:
+    """The nonzero lagged weights at the published penalties and threshold (0), scored by size.
+
+    Weights refer to standardised variables. `instantaneous` adds the edges at lag 0. The start
+    is zero: the seed is not used.
+    """
+    weights = fit_weights(Moments.of(panel, max_lag), PENALTY, PENALTY)
+    by_edge = weights.transpose(2, 1, 0)  # (target, source, lag 0 ..)
+    if not instantaneous:
+        by_edge = by_edge[:, :, 1:]
+    first_lag = 0 if instantaneous else 1
+    return graph_of(panel, np.abs(by_edge), by_edge != 0, first_lag=first_lag)
+
+
+def fit_weights(moments: Moments, penalty_now: float, penalty_lagged: float) -> FloatArray:
+    """Weights (lag 0 .., source, target) that minimise, without cycles at lag 0,
+
+    1/(2n) |X - X W - Y A|^2 + penalty_now |W|_1 + penalty_lagged |A|_1.
+    """
+    d, lags = moments.variables, moments.max_lag + 1
+    covariance = moments.cross / moments.windows
+    identity = np.eye(lags * d, d)  # X = [X Y] identity, so the residual is [X Y](identity - B)
+    penalty = np.full((lags, d, d), penalty_lagged)
+    penalty[0] = penalty_now
+    free = np.ones((lags, d, d), dtype=bool)
+    free[0][np.diag_indices(d)] = False
+    parts = np.tile(penalty[free], 2)  # weights are split into positive and negative parts
+
+    def joined(split: FloatArray) -> FloatArray:
+        weights = np.zeros((lags, d, d))
+        positive, negative = np.split(split, 2)
+        weights[free] = positive - negative
+        return weights
+
+    def minimise(start: FloatArray, weight: float, price: float) -> tuple[FloatArray, float]:
+        from scipy.optimize import minimize
+
+        def objective(split: FloatArray) -> tuple[float, FloatArray]:
+            weights = joined(split)
+            error = weights.reshape(-1, d) - identity
+            slope = covariance @ error
+            h, h_slope = cycle_strength(weights[0] ** 2)
+            value = 0.5 * (error * slope).sum() + 0.5 * weight * h * h + price * h
+            slope[:d] += (weight * h + price) * h_slope * 2 * weights[0]
+            free_slope = slope.reshape(lags, d, d)[free]
+            return value + parts @ split, np.concatenate([free_slope, -free_slope]) + parts
+
+        bounds = [(0, None)] * len(start)
+        options = {"ftol": 1e-12, "gtol": 1e-6, "maxfun": 100_000, "maxiter": 100_000}
+        found = minimize(
+            objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+        ).x
+        return found, cycle_strength(joined(found)[0] ** 2)[0]
+
+    return joined(dual_ascent(np.zeros(len(parts)), minimise))

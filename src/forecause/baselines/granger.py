@@ -1,0 +1,54 @@
+"""Granger causality, pairwise and multivariate: do a variable's lags help to predict another?
+
+An F-test over all lags of a source decides whether the pair is linked (5 %, uncorrected, as it is
+commonly used); the lags of the link are those whose own t-test is significant at 5 %, and the
+most significant one if none is. The score of every candidate is |t|. A variable's own lags are
+tested in the same way. Nothing is random here: the seeds are not used.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from forecause.baselines.answer import graph_of
+from forecause.baselines.design import FloatArray, Moments
+from forecause.baselines.ols import by_edge, full_regression, lags_of, regress
+from forecause.data import Panel
+from forecause.graph import LaggedGraph
+
+LEVEL = 0.05
+
+
+def granger(panel: Panel, max_lag: int, seed: int) -> LaggedGraph:
+    """Multivariate: the lags of a source are tested next to the lags of all other variables."""
+    moments = Moments.of(panel, max_lag)
+    fit = full_regression(moments)
+    sources = range(moments.variables)
+    first_lag = moments.variables  # column of lag 1 of variable 0
+    pair_p = np.stack([fit.group_p(lags_of(moments, j) - first_lag) for j in sources], axis=1)
+    return _tested(panel, by_edge(moments, fit.t), by_edge(moments, fit.p), pair_p)
+
+
+def granger_pairwise(panel: Panel, max_lag: int, seed: int) -> LaggedGraph:
+    """Pairwise: the lags of a source are tested next to the target's own lags alone."""
+    moments = Moments.of(panel, max_lag)
+    variables = moments.variables
+    t = np.empty((variables, variables, max_lag))
+    p = np.empty_like(t)
+    pair_p = np.empty((variables, variables))
+    tested = np.arange(max_lag)  # the source's lags come first among the predictors
+    for i in range(variables):
+        for j in range(variables):
+            own = lags_of(moments, i)
+            predictors = own if i == j else np.concatenate([lags_of(moments, j), own])
+            fit = regress(moments, predictors, np.array([i]))
+            t[i, j], p[i, j] = fit.t[:max_lag, 0], fit.p[:max_lag, 0]
+            pair_p[i, j] = fit.group_p(tested)[0]
+    return _tested(panel, t, p, pair_p)
+
+
+def _tested(panel: Panel, t: FloatArray, p: FloatArray, pair_p: FloatArray) -> LaggedGraph:
+    """The graph of t statistics and p-values (target, source, lag) and pairs (target, source)."""
+    strength = np.abs(t)
+    lags = (p <= LEVEL) | (strength == strength.max(axis=2, keepdims=True))
+    return graph_of(panel, strength, lags & (pair_p <= LEVEL)[:, :, None], p_value=p)

@@ -1,0 +1,90 @@
+"""Least squares with t-tests and F-tests, from second moments alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from forecause.baselines.design import FloatArray, Moments
+from forecause.errors import InputError
+
+Index = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Regression:
+    """Least squares of each target on the same predictors, with an intercept."""
+
+    coefficients: FloatArray  # (predictor, target)
+    inverse: FloatArray  # (predictor, predictor): inverse of the centred sums of products
+    noise: FloatArray  # (target,): residual variance
+    freedom: int  # residual degrees of freedom
+
+    @property
+    def t(self) -> FloatArray:
+        """t statistics (predictor, target)."""
+        error = np.sqrt(np.outer(np.diag(self.inverse), self.noise))
+        return np.asarray(self.coefficients / error)
+
+    @property
+    def p(self) -> FloatArray:
+        """Two-sided p-values of the t statistics (predictor, target)."""
+        from scipy.special import stdtr
+
+        return np.asarray(2 * stdtr(self.freedom, -np.abs(self.t)))
+
+    def group_p(self, group: Index) -> FloatArray:
+        """p-values (target,) of the F-test that all predictors in `group` have no effect."""
+        from scipy.special import fdtrc
+
+        effect = self.coefficients[group]
+        precision = np.linalg.inv(self.inverse[np.ix_(group, group)])
+        # The Wald form b' V^-1 b / (q s^2) equals the F of comparing residual sums of squares.
+        explained = np.einsum("gt,gh,ht->t", effect, precision, effect)
+        statistic = np.maximum(explained, 0) / (len(group) * self.noise)
+        return np.asarray(fdtrc(len(group), self.freedom, statistic))
+
+
+def regress(moments: Moments, predictors: Index, targets: Index) -> Regression:
+    """Fit the columns `targets` of the moments on the columns `predictors`."""
+    freedom = moments.windows - len(predictors) - 1
+    if freedom < 1:
+        raise InputError(
+            f"Least squares on {len(predictors)} lagged inputs needs more than "
+            f"{len(predictors) + 1} windows, found {moments.windows}; use fewer variables, a "
+            "smaller lag or more rows."
+        )
+    products = moments.cross[np.ix_(predictors, predictors)]
+    try:
+        inverse = np.linalg.inv(products)
+        np.linalg.cholesky(products)
+    except np.linalg.LinAlgError:
+        raise InputError(
+            "Least squares needs lagged inputs that are not combinations of each other, found "
+            "ones that are; remove variables that are sums or copies of others."
+        ) from None
+    along = moments.cross[np.ix_(predictors, targets)]
+    coefficients = inverse @ along
+    total = moments.cross[targets, targets]
+    noise = (total - (along * coefficients).sum(0)) / freedom
+    return Regression(coefficients, inverse, np.maximum(noise, 1e-300), freedom)
+
+
+def lags_of(moments: Moments, variable: int) -> Index:
+    """The columns of the moments that hold lag 1 .. max_lag of one variable."""
+    lags = np.arange(1, moments.max_lag + 1)
+    return np.asarray(lags * moments.variables + variable, dtype=np.int64)
+
+
+def full_regression(moments: Moments) -> Regression:
+    """The vector autoregression: every variable on all lags of all variables."""
+    columns = np.arange(len(moments.cross))
+    return regress(moments, columns[moments.variables :], columns[: moments.variables])
+
+
+def by_edge(moments: Moments, values: FloatArray) -> FloatArray:
+    """Values of a full regression, (lag * source, target), as (target, source, lag)."""
+    shape = (moments.max_lag, moments.variables, moments.variables)
+    return np.ascontiguousarray(values.reshape(shape).transpose(2, 1, 0))

@@ -1,0 +1,214 @@
+"""The command `forecause`: parses, calls the library, prints.
+
+Only typer is imported at the top; everything else when a command runs, so that --help is instant.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from forecause import __version__
+from forecause.options import ByName, ForecasterName, PresetName, ReadoutName, RuleName
+
+app = typer.Typer(
+    name="forecause",
+    help="Train a forecaster on your time series and read the lagged causal graph out of it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Seed = Annotated[int, typer.Option(help="The same seed gives the same result.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"forecause {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def discover(
+    data: Annotated[
+        list[Path],
+        typer.Argument(help="CSV, TSV, Parquet, Feather, NPY, NPZ or NetCDF; a series each."),
+    ],
+    max_lag: Annotated[int, typer.Option(help="The longest delay to look for, in rows.")] = 5,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the results.  [default: DATA-forecause]")
+    ] = None,
+    forecaster: Annotated[
+        ForecasterName, typer.Option(help="What predicts; auto takes the best per variable.")
+    ] = "auto",
+    preset: Annotated[
+        PresetName, typer.Option(help="paper: the published model, readout and rule.")
+    ] = "default",
+    readout: Annotated[
+        ReadoutName | None, typer.Option(help="How relevance is read.  [default: gradient]")
+    ] = None,
+    select: Annotated[
+        RuleName | None, typer.Option(help="How edges are chosen.  [default: auto]")
+    ] = None,
+    k: Annotated[int | None, typer.Option(help="Edges of top-k and global-top-k.")] = None,
+    by: Annotated[ByName, typer.Option(help="What top-k and global-top-k compare.")] = "score",
+    fdr: Annotated[float | None, typer.Option(help="Accepted share of false edges.")] = None,
+    time: Annotated[str | None, typer.Option(help="Column with the time.")] = None,
+    series: Annotated[str | None, typer.Option(help="Column that tells series apart.")] = None,
+    domain: Annotated[str | None, typer.Option(help="Column with known regimes.")] = None,
+    interpolate: Annotated[
+        int, typer.Option(help="Fill gaps of at most this many missing values.")
+    ] = 0,
+    seed: Seed = 0,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    json: Annotated[
+        Path | None, typer.Option(help="Also write the graph as JSON to this file.")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Find which variable drives which, with which delay, and write a report."""
+    from forecause import terminal
+    from forecause.discover import discover as run
+
+    asked: dict[str, object] = {"readout": readout, "select": select, "k": k, "fdr": fdr}
+    if preset != "paper" or forecaster != "auto":
+        asked["forecaster"] = forecaster
+    with terminal.progress(quiet) as report:
+        found = run(
+            data[0] if len(data) == 1 else list(data),
+            max_lag,
+            preset=preset,
+            by=by,
+            time=time,
+            series=series,
+            domain=domain,
+            interpolate=interpolate,
+            seed=seed,
+            device=device,
+            report=report,
+            **{name: value for name, value in asked.items() if value is not None},
+        )
+        report("writing the results", 0.0)
+        folder = found.save(out or Path(f"{data[0].stem}-forecause"))
+    if json:
+        found.graph.to_json(json)
+    terminal.show_discovery(found, folder)
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("forecause-demo"),
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Simulate a system with a known graph, discover it and compare."""
+    from forecause import terminal
+    from forecause.discover import discover as run
+    from forecause.graph.metrics import score_graph
+    from forecause.simulate import simulate
+
+    system = simulate(nodes=6, max_lag=3, rows=5000, mechanism="mlp-add", seed=seed)
+    system.save(out / "truth")
+    with terminal.progress(quiet) as report:
+        found = run(out / "truth" / "data.csv", 3, seed=seed, report=report)
+        folder = found.save(out)
+    terminal.show_discovery(found, folder)
+    terminal.show_scores(score_graph(found.graph, system.graph))
+
+
+@app.command()
+def simulate(
+    out: Annotated[Path, typer.Option(help="Folder for data.csv and graph.json.")],
+    nodes: Annotated[int, typer.Option(help="Number of variables.")] = 10,
+    max_lag: Annotated[int, typer.Option(help="The longest delay.")] = 5,
+    rows: Annotated[int, typer.Option(help="Length of the series.")] = 10_000,
+    mechanism: Annotated[
+        str,
+        typer.Option(
+            help="linear, piecewise-linear, monotonic, trigonometric, mlp-add, mlp-concat; "
+            "several joined by +."
+        ),
+    ] = "linear",
+    in_degree: Annotated[float, typer.Option(help="Mean number of causes per variable.")] = 3.0,
+    max_in_degree: Annotated[
+        int | None, typer.Option(help="Most causes a variable may have.")
+    ] = None,
+    noise: Annotated[
+        str, typer.Option(help="gaussian, laplace, student-t, uniform or mixed.")
+    ] = "gaussian",
+    latents: Annotated[int, typer.Option(help="Hidden common causes.")] = 0,
+    instantaneous: Annotated[
+        float, typer.Option(help="Mean number of causes within a step.")
+    ] = 0.0,
+    segments: Annotated[int, typer.Option(help="Stretches with a graph each.")] = 1,
+    drift: Annotated[
+        float | None, typer.Option(help="Share of edges rewired between segments.")
+    ] = None,
+    seed: Seed = 0,
+) -> None:
+    """Simulate a random system and write its data and its true graph."""
+    from forecause.simulate import simulate as run
+
+    run(
+        nodes=nodes,
+        max_lag=max_lag,
+        rows=rows,
+        mechanism=mechanism,
+        seed=seed,
+        in_degree=in_degree,
+        max_in_degree=max_in_degree,
+        noise=noise,
+        latents=latents,
+        instantaneous=instantaneous,
+        segments=segments,
+        drift=drift,
+    ).save(out)
+    typer.echo(f"{out / 'data.csv'}\n{out / 'graph.json'}")
+
+
+@app.command()
+def score(
+    predicted: Annotated[Path, typer.Argument(help="A graph.json.")],
+    truth: Annotated[Path, typer.Argument(help="The graph.json to compare it with.")],
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Compare a graph with the true one, by every metric."""
+    from forecause import terminal
+    from forecause.graph.lagged import LaggedGraph
+    from forecause.graph.metrics import score_graph
+
+    metrics = score_graph(LaggedGraph.from_json(predicted), LaggedGraph.from_json(truth))
+    if json:
+        terminal.show_json(metrics)
+    else:
+        terminal.show_scores(metrics)
+
+
+def main() -> None:
+    """Run the command; 0 done, 2 the input or the call is wrong, 1 our fault, 130 interrupted."""
+    from forecause.errors import InputError
+
+    try:
+        app()
+    except InputError as error:
+        _fail(str(error), 2)
+    except KeyboardInterrupt:
+        _fail("stopped; nothing was written.", 130)
+    except Exception as error:
+        if os.environ.get("FORECAUSE_DEBUG"):
+            raise
+        _fail(f"{type(error).__name__}: {error} (set FORECAUSE_DEBUG=1 for the details)", 1)
+
+
+def _fail(sentence: str, code: int) -> None:
+    sys.stderr.write(f"forecause: {sentence}\n")
+    raise SystemExit(code)

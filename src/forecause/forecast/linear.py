@@ -1,0 +1,62 @@
+"""A linear vector autoregression in closed form, its ridge penalty chosen on held-out data."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from forecause.data.windows import Windows
+from forecause.forecast.base import Forecaster, Report, Settings, silent
+from forecause.forecast.regression import Moments
+from forecause.forecast.rules import PLAIN, Rules
+
+
+class LinearSettings(Settings):
+    """Penalties tried, relative to the number of windows; 0 is ordinary least squares."""
+
+    ridges: tuple[float, ...] = (0.0, 1e-3, 1e-2, 1e-1)
+
+
+class Linear(Forecaster):
+    """X_t = intercept + sum over lags of A_lag X_{t-lag}."""
+
+    kind = "linear"
+    settings: LinearSettings
+
+    def __init__(self, shape: tuple[int, int], settings: LinearSettings) -> None:
+        super().__init__(shape, settings)
+        p = self.n_variables
+        self.register_buffer("weight", torch.zeros(p, self.max_lag, p))  # (target, step, source)
+        self.register_buffer("intercept", torch.zeros(p))
+
+    def forward(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+        return torch.einsum("bls,tls->bt", past, self.get_buffer("weight")) + self.get_buffer(
+            "intercept"
+        )
+
+    def jacobian(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+        return self.get_buffer("weight").expand(len(past), -1, -1, -1)
+
+    def fit(
+        self,
+        windows: Windows,
+        held_out: Windows,
+        seed: int,
+        report: Report = silent,
+        to_beat: Tensor | None = None,
+    ) -> None:
+        report("fitting the linear model", 0.0)
+        taught, kept = Moments.of(windows, _design), Moments.of(held_out, _design)
+        penalty = min(self.settings.ridges, key=lambda r: float(kept.loss(taught.solve(r)).mean()))
+        self._set(taught.solve(penalty))
+
+    def _set(self, coefficients: Tensor) -> None:
+        """coefficients (1 + max_lag * variable, target), the intercept first."""
+        weight = coefficients[1:].T.unflatten(1, (self.max_lag, self.n_variables))
+        self.get_buffer("weight").copy_(weight)
+        self.get_buffer("intercept").copy_(coefficients[0])
+
+
+def _design(past: Tensor) -> Tensor:
+    """past (batch, step, variable) -> (batch, step * variable)."""
+    return past.flatten(1)

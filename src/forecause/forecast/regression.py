@@ -1,0 +1,81 @@
+"""Least squares from streamed moments: many windows, one small Gram matrix, no stored design."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from scipy import stats
+from torch import Tensor
+
+from forecause.data.windows import Windows
+from forecause.errors import InputError
+
+BATCH = 4096
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sums of products of the design (intercept first) and the targets, in float64."""
+
+    count: int
+    gram: Tensor  # (1 + feature, 1 + feature)
+    cross: Tensor  # (1 + feature, target)
+    square: Tensor  # (target,)
+
+    @classmethod
+    def of(cls, windows: Windows, design: Callable[[Tensor], Tensor]) -> Moments:
+        """Stream the windows once; `design` maps the past of a batch to (batch, feature)."""
+        parts = [_products(batch.double(), design) for batch in windows.batches(BATCH)]
+        gram, cross, square = (torch.stack(list(kind)).sum(0) for kind in zip(*parts, strict=True))
+        return cls(len(windows), gram, cross, square)
+
+    def solve(self, ridge: float = 0.0) -> Tensor:
+        """Coefficients (1 + feature, target); the penalty is `ridge` per window and feature."""
+        penalty = torch.full((len(self.gram),), max(ridge, 1e-10), dtype=torch.float64)
+        penalty[0] = 0.0
+        return torch.linalg.solve(self.gram + self.count * torch.diag(penalty), self.cross)
+
+    def loss(self, coefficients: Tensor) -> Tensor:
+        """Mean squared error per target of these coefficients on the windows seen, (target,)."""
+        fitted = (coefficients * (self.gram @ coefficients)).sum(0)
+        crossed = (coefficients * self.cross).sum(0)
+        return (self.square - 2 * crossed + fitted) / self.count
+
+    def group_p_values(self, groups: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.float64]:
+        """F-test that all coefficients of a group are zero, (target, group).
+
+        Groups hold feature indices without the intercept; features that never vary don't count.
+        """
+        freedom = self.count - int((self.gram.diagonal() > 0).sum())
+        if freedom < 1:
+            raise InputError(
+                f"The tests need more windows than inputs: found {self.count} windows for "
+                f"{len(self.gram) - 1} inputs; use a smaller lag, fewer variables, more rows, or "
+                "choose edges by --select top-k."
+            )
+        coefficients = self.solve()
+        ridge = torch.eye(len(self.gram), dtype=torch.float64) * (self.count * 1e-10)
+        inverse = torch.linalg.inv(self.gram + ridge)
+        variance = self.loss(coefficients) * self.count / freedom
+        p_values = np.ones((self.cross.shape[1], len(groups)))
+        for g, features in enumerate(groups):
+            rows = torch.as_tensor(features) + 1
+            rows = rows[self.gram[rows, rows] > 0]
+            if not len(rows):
+                continue
+            beta = coefficients[rows]
+            explained = (beta * torch.linalg.solve(inverse[rows][:, rows], beta)).sum(0)
+            f = (explained / len(rows) / variance).numpy()
+            p_values[:, g] = stats.f.sf(f, len(rows), freedom)
+        return p_values
+
+
+def _products(window: Tensor, design: Callable[[Tensor], Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+    features = design(window[:, :-1])
+    rows = torch.cat([torch.ones(len(features), 1, dtype=features.dtype), features], dim=1)
+    following = window[:, -1]
+    return rows.T @ rows, rows.T @ following, following.square().sum(0)

@@ -1,0 +1,152 @@
+"""The one training loop of every forecaster that learns by gradient descent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from forecause.data.windows import Windows
+from forecause.errors import TrainingError
+from forecause.forecast.base import Forecaster, Report, Settings, silent, squared_errors
+
+WATCHED = 4096  # held-out windows looked at to decide when to stop
+PROGRESS = 1e-4  # relative fall of the held-out loss that counts as progress
+
+
+class TrainingSettings(Settings):
+    """Adam with warm-up; the rate falls when the held-out loss stalls, then training stops."""
+
+    learning_rate: float = 3e-3
+    batch_size: int = 64
+    max_steps: int = 6000
+    warmup_steps: int = 100
+    look_every: int = 100  # steps between looks at the held-out loss
+    patience: int = 4  # looks without progress before the rate falls
+    rate_drops: int = 2  # how often the rate falls to a third before training stops
+
+    @classmethod
+    def paper(cls) -> TrainingSettings:
+        """Adam at a constant rate, as published."""
+        return cls(learning_rate=1e-3, batch_size=256, warmup_steps=0, patience=8, rate_drops=0)
+
+
+def train(
+    model: Forecaster,
+    windows: Windows,
+    held_out: Windows,
+    settings: TrainingSettings,
+    seed: int,
+    report: Report = silent,
+    to_beat: Tensor | None = None,
+) -> None:
+    """Fit `model` and leave it with the weights that did best on the held-out windows.
+
+    `to_beat` (target,) is the held-out loss of a rival: training also ends as soon as the model
+    is clearly not going to beat it for any target.
+    """
+    rng = np.random.default_rng(seed)
+    watched = held_out.sample(WATCHED, rng)
+    device = next(model.parameters()).device
+    optimiser = torch.optim.Adam(model.parameters(), fused=device.type in ("cpu", "cuda"))
+    schedule = _Schedule(settings)
+    best = _Best(model, squared_errors(model, watched).mean(0))
+    batches = _shuffled(windows, settings.batch_size, rng)
+    for step in range(1, settings.max_steps + 1):
+        optimiser.param_groups[0]["lr"] = schedule.rate(step)
+        optimiser.zero_grad()
+        model.loss(next(batches).to(device)).sum().backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm=1.0)
+        optimiser.step()
+        if step % settings.look_every:
+            continue
+        report(f"training the {model.kind}", step / settings.max_steps)
+        losses = _finite(squared_errors(model, watched).mean(0), model.kind, step)
+        if schedule.stalls_after(losses, progress=best.improve(losses)):
+            best.restore()
+            schedule.slow_down()
+        if schedule.ended or (to_beat is not None and schedule.hopeless(to_beat)):
+            break
+    best.restore()
+
+
+class _Schedule:
+    """The learning rate: warm-up, constant, a third each time the held-out loss stalls."""
+
+    def __init__(self, settings: TrainingSettings) -> None:
+        self.settings = settings
+        self.idle_looks = 0
+        self.drops = 0
+        self.history: list[Tensor] = []  # held-out loss (target,) of every look
+
+    def rate(self, step: int) -> float:
+        warm = min(1.0, step / max(self.settings.warmup_steps, 1))
+        return self.settings.learning_rate * warm * 0.3**self.drops
+
+    def stalls_after(self, losses: Tensor, progress: bool) -> bool:
+        """Take note of a look; True once `patience` looks in a row brought no progress."""
+        self.history.append(losses)
+        self.idle_looks = 0 if progress else self.idle_looks + 1
+        return self.idle_looks >= self.settings.patience
+
+    def slow_down(self) -> None:
+        self.drops += 1
+        self.idle_looks = 0
+
+    @property
+    def ended(self) -> bool:
+        return self.drops > self.settings.rate_drops
+
+    def hopeless(self, to_beat: Tensor) -> bool:
+        """Whether no target would beat its rival even if the last half's gain came once more."""
+        if len(self.history) < 8:
+            return False
+        now, earlier = self.history[-1], self.history[len(self.history) // 2]
+        return bool((now - (earlier - now).clamp(min=0) > to_beat).all())
+
+
+class _Best:
+    """The best weights seen, kept per target where the targets share no parameter."""
+
+    def __init__(self, model: Forecaster, losses: Tensor) -> None:
+        self.model = model
+        self.losses = losses
+        self.weights = {name: w.clone() for name, w in model.state_dict().items()}
+
+    def improve(self, losses: Tensor) -> bool:
+        """Keep the present weights where they are better; True if that is real progress."""
+        if self.model.separate_targets:
+            better, gain = losses < self.losses, (1 - losses / self.losses).max()
+        else:
+            gain = 1 - losses.mean() / self.losses.mean()
+            better = (gain > 0).expand_as(losses)
+        for name, weight in self.model.state_dict().items():
+            if self.model.separate_targets:
+                self.weights[name][better] = weight[better]
+            elif gain > 0:
+                self.weights[name].copy_(weight)
+        self.losses = torch.where(better, losses, self.losses)
+        return bool(gain > PROGRESS)
+
+    def restore(self) -> None:
+        self.model.load_state_dict(self.weights)
+
+
+def _shuffled(windows: Windows, size: int, rng: np.random.Generator) -> Iterator[Tensor]:
+    """Batches without end, every window once per round."""
+    size = min(size, len(windows))
+    while True:
+        order = rng.permutation(len(windows))
+        for start in range(0, len(order) - size + 1, size):
+            yield windows.draw(order[start : start + size])
+
+
+def _finite(losses: Tensor, kind: str, step: int) -> Tensor:
+    if not bool(torch.isfinite(losses).all()):
+        raise TrainingError(
+            f"The loss of the {kind} became infinite or undefined at step {step}; look for "
+            "extreme outliers in the data, or use --forecaster linear or additive."
+        )
+    return losses

@@ -1,0 +1,149 @@
+"""The decoder-only transformer: one token per variable and time step, as in the paper."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from forecause.data.windows import Windows
+from forecause.forecast.base import Forecaster, Report, Settings, silent
+from forecause.forecast.rules import PLAIN, Rules, activation, layer_norm, scale_gradient
+from forecause.forecast.training import TrainingSettings, train
+
+
+class TransformerSettings(Settings):
+    """The default is the best found on a 2-core CPU; `paper` is the published model."""
+
+    width: int = 32  # d, the size of a token
+    heads: int = 4
+    layers: int = 1
+    static_bias: bool = True  # a learnable logit per head, query token and key token
+    teacher_forcing: bool = False  # learn from the forecast at every position, not only the last
+    training: TrainingSettings = TrainingSettings()
+
+    @classmethod
+    def paper(cls, layers: int = 4) -> TransformerSettings:
+        """Exactly as published: deep with 4 layers, shallow with 1."""
+        return cls(
+            width=64,
+            layers=layers,
+            static_bias=False,
+            teacher_forcing=True,
+            training=TrainingSettings.paper(),
+        )
+
+
+class Block(nn.Module):
+    """Pre-LayerNorm attention and a two-layer ReLU network, both residual."""
+
+    def __init__(self, tokens: int, settings: TransformerSettings) -> None:
+        super().__init__()
+        width, self.heads = settings.width, settings.heads
+        self.norm_attention, self.norm_network = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.query, self.key = nn.Linear(width, width), nn.Linear(width, width)
+        self.value, self.mix = nn.Linear(width, width), nn.Linear(width, width)
+        self.expand, self.shrink = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.bias = (
+            nn.Parameter(torch.zeros(self.heads, tokens, tokens)) if settings.static_bias else None
+        )
+
+    def forward(self, x: Tensor, mask: Tensor, asked: int, rules: Rules) -> Tensor:
+        """x (batch, token, width) -> its last `asked` tokens after this block."""
+        normed = _norm(self.norm_attention, x, rules)
+        value = scale_gradient(self._heads(self.value(normed)), rules.value)
+        mixed = self.attention(normed, mask, asked, rules) @ value
+        x = x[:, -asked:] + self.mix(mixed.transpose(1, 2).flatten(2))
+        hidden = activation(torch.relu, self.expand(_norm(self.norm_network, x, rules)), rules)
+        return x + self.shrink(hidden)
+
+    def attention(self, normed: Tensor, mask: Tensor, asked: int, rules: Rules) -> Tensor:
+        """Weights (batch, head, query, key) of the last `asked` tokens on all tokens.
+
+        Written out: with so few queries and a learnable bias it beats the fused kernels on a CPU.
+        """
+        query = scale_gradient(self._heads(self.query(normed[:, -asked:])), rules.query_key)
+        key = scale_gradient(self._heads(self.key(normed)), rules.query_key)
+        logits = query @ key.transpose(-1, -2) / math.sqrt(key.shape[-1])
+        prior = mask if self.bias is None else mask + self.bias
+        return torch.softmax(logits + prior[..., -asked:, :], dim=-1)
+
+    def _heads(self, x: Tensor) -> Tensor:
+        """(batch, token, width) -> (batch, head, token, width / head)."""
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+
+class Transformer(Forecaster):
+    """A token sees every token of its own and earlier time steps; the output at the token of
+    variable i and step tau is the forecast of variable i at tau + 1."""
+
+    kind = "transformer"
+    settings: TransformerSettings
+
+    def __init__(self, shape: tuple[int, int], settings: TransformerSettings) -> None:
+        super().__init__(shape, settings)
+        width, tokens = settings.width, self.max_lag * self.n_variables
+        self.value = nn.Linear(1, width)
+        # LayerNorm would wipe out a token that is mostly its value, so the embeddings dominate.
+        self.node = nn.Parameter(torch.randn(self.n_variables, width))
+        self.time = nn.Parameter(torch.randn(self.max_lag, width))
+        self.blocks = nn.ModuleList(Block(tokens, settings) for _ in range(settings.layers))
+        self.norm = nn.LayerNorm(width)
+        self.head = nn.Linear(width, 1)
+        step = torch.arange(tokens) // self.n_variables
+        future = step[None, :] > step[:, None]
+        mask = torch.zeros(tokens, tokens).masked_fill(future, -math.inf)
+        self.register_buffer("mask", mask, persistent=False)
+
+    def forward(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+        return self._run(past, self.n_variables, rules)[:, -1]
+
+    def forecasts(self, past: Tensor) -> Tensor:
+        """The forecast at every position: (batch, step, variable), each for the next step."""
+        return self._run(past, past.shape[1] * past.shape[2], PLAIN)
+
+    def attentions(self, past: Tensor) -> list[Tensor]:
+        """The attention weights of every layer, (batch, head, query token, key token)."""
+        x, mask, found = self._tokens(past), self.get_buffer("mask"), []
+        for block in self.blocks:
+            assert isinstance(block, Block)
+            normed = _norm(block.norm_attention, x, PLAIN)
+            found.append(block.attention(normed, mask, x.shape[1], PLAIN))
+            x = block(x, mask, x.shape[1], PLAIN)
+        return found
+
+    def loss(self, window: Tensor) -> Tensor:
+        """Mean squared error per target, (variable,)."""
+        past, following = window[:, :-1], window[:, 1:]
+        if not self.settings.teacher_forcing:
+            return (self(past) - following[:, -1]).square().mean(0)
+        return (self.forecasts(past) - following).square().mean((0, 1))
+
+    def fit(
+        self,
+        windows: Windows,
+        held_out: Windows,
+        seed: int,
+        report: Report = silent,
+        to_beat: Tensor | None = None,
+    ) -> None:
+        train(self, windows, held_out, self.settings.training, seed, report, to_beat)
+
+    def _tokens(self, past: Tensor) -> Tensor:
+        """past (batch, step, variable) -> tokens (batch, step * variable, width)."""
+        identity = (self.time[:, None] + self.node[None]).flatten(0, 1)
+        return self.value(past.flatten(1).unsqueeze(-1)) + identity
+
+    def _run(self, past: Tensor, asked: int, rules: Rules) -> Tensor:
+        """Forecasts at the last `asked` tokens, (batch, step, variable)."""
+        x, mask = self._tokens(past), self.get_buffer("mask")
+        for i, block in enumerate(self.blocks):
+            last = i == len(self.blocks) - 1
+            x = block(x, mask, asked if last else x.shape[1], rules)
+        out = self.head(_norm(self.norm, x, rules)).squeeze(-1)
+        return out.unflatten(1, (-1, self.n_variables))
+
+
+def _norm(norm: nn.LayerNorm, x: Tensor, rules: Rules) -> Tensor:
+    return layer_norm(x, norm.weight, norm.bias, rules, norm.eps)

@@ -1,0 +1,39 @@
+"""Graphs as text files: UTF-8, exactly the characters that were given, clear refusals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from forecause.errors import InputError
+
+
+def save_text(text: str, path: str | Path | None) -> str:
+    """Write `text` to `path` if one is given; the text is returned either way."""
+    if path is None:
+        return text
+    try:
+        Path(path).write_bytes(text.encode("utf-8"))
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"A name holds {text[error.start]!r}, half of a character pair, which no file can "
+            "hold; rename it."
+        ) from error
+    except OSError as error:
+        raise InputError(f"Cannot write {str(path)!r}: {error.strerror}.") from error
+    return text
+
+
+def text_of(source: str | Path, opening: str) -> str:
+    """The text of a file; a string that begins with `opening` is taken as the text itself."""
+    if isinstance(source, str) and source.lstrip().startswith(opening):
+        return source
+    try:
+        return Path(source).read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{str(source)!r} is not a text file in UTF-8 (byte {error.start + 1}); "
+            "is it the right file?"
+        ) from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"Cannot read {str(source)[:200]!r}: {reason}.") from error

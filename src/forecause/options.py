@@ -1,0 +1,11 @@
+"""The names a user can choose from, kept apart so that the command can list them instantly."""
+
+from typing import Literal
+
+ForecasterName = Literal["auto", "transformer", "mlp", "cnn", "additive", "linear"]
+PresetName = Literal["default", "paper", "quick"]
+ReadoutName = Literal[
+    "gradient", "input-gradient", "lrp", "cp-lrp", "attention", "rollout", "intervention"
+]
+RuleName = Literal["auto", "fdr", "top-k", "global-top-k", "uniform"]
+ByName = Literal["score", "rank"]

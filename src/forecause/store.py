@@ -1,0 +1,144 @@
+"""Saved runs: a folder of JSON, CSV and safetensors. Loading one never runs code."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+import xarray as xr
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from forecause import __version__
+from forecause.discovery import DataSummary, Discovery
+from forecause.errors import InputError
+from forecause.forecast import build
+from forecause.graph.lagged import AXES, LaggedGraph
+
+FORMAT = "forecause.run/1"
+ARRAYS = ("mean", "sd", "latest")  # fields of DataSummary kept with the weights
+RUN, GRAPH, EDGES, MODEL = "run.json", "graph.json", "edges.csv", "model.safetensors"
+
+
+def save(found: Discovery, folder: Path) -> Path:
+    """Write the run into `folder`, all files or none."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; give a folder to save the run in.")
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".forecause-") as scratch:
+        made = Path(scratch)
+        found.graph.to_json(made / GRAPH)
+        found.graph.to_csv(made / EDGES)
+        (made / RUN).write_text(json.dumps(_describe(found), indent=2) + "\n", encoding="utf-8")
+        save_file(_tensors(found), made / MODEL)
+        found.report(made / "report.html")
+        folder.mkdir(exist_ok=True)
+        for file in made.iterdir():
+            shutil.move(file, folder / file.name)
+    return folder
+
+
+def load(folder: str | Path) -> Discovery:
+    """Read a saved run; a damaged or foreign folder is an InputError."""
+    folder = Path(folder)
+    try:
+        about = json.loads((folder / RUN).read_text(encoding="utf-8"))
+        if not isinstance(about, dict) or about.get("format") != FORMAT:
+            raise InputError(f"{folder / RUN} is not a saved run of the format {FORMAT}.")
+        return _restore(folder, about)
+    except FileNotFoundError as error:
+        raise InputError(
+            f"{folder} is not a saved run: {Path(error.filename or RUN).name} is missing."
+        ) from None
+    except NotADirectoryError:
+        raise InputError(f"{folder} is a file; give the folder of a saved run.") from None
+    except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"The saved run {folder} is damaged: {_first_line(error)}.") from None
+
+
+def _describe(found: Discovery) -> dict[str, Any]:
+    data = {
+        field.name: getattr(found.data, field.name)
+        for field in fields(DataSummary)
+        if field.name not in ARRAYS
+    }
+    return {
+        "format": FORMAT,
+        "version": __version__,
+        "settings": found.settings.model_dump(mode="json"),
+        "data": data,
+        "forecaster": {
+            "kind": found.forecaster.kind,
+            "settings": found.forecaster.settings.model_dump(mode="json"),
+        },
+        "losses": found.losses.reset_index().to_dict(orient="list"),
+        "relevance": {
+            "names": [str(name) for name in found.relevance.data_vars],
+            "attributes": dict(found.relevance.attrs),
+        },
+    }
+
+
+def _tensors(found: Discovery) -> dict[str, torch.Tensor]:
+    weights = {f"model.{k}": v.contiguous() for k, v in found.forecaster.state_dict().items()}
+    data = {f"data.{name}": _tensor(getattr(found.data, name)) for name in ARRAYS}
+    statistics = {
+        f"relevance.{name}": _tensor(values.values)
+        for name, values in found.relevance.data_vars.items()
+    }
+    return weights | data | statistics
+
+
+def _restore(folder: Path, about: dict[str, Any]) -> Discovery:
+    from forecause.discover import make_settings
+
+    tensors = load_file(folder / MODEL)
+    graph = LaggedGraph.from_json(folder / GRAPH)
+    kept = about["data"] | {name: tensors[f"data.{name}"].numpy() for name in ARRAYS}
+    for name in ("variables", "series_names", "notes"):
+        kept[name] = tuple(kept[name])
+    data = DataSummary(**kept)
+    coords = {
+        "target": list(graph.variables),
+        "source": list(graph.variables),
+        "lag": np.arange(1, graph.max_lag + 1),
+    }
+    names = about["relevance"]["names"]
+    statistics = xr.Dataset(
+        {name: (AXES, tensors[f"relevance.{name}"].numpy()) for name in names},
+        coords=coords,
+        attrs=about["relevance"]["attributes"],
+    )
+    forecaster = build(
+        about["forecaster"]["kind"],
+        (graph.max_lag, len(graph.variables)),
+        about["forecaster"]["settings"],
+    )
+    weights = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
+    forecaster.load_state_dict(weights)
+    losses = pd.DataFrame(about["losses"]).set_index("variable")
+    return Discovery(
+        graph=graph,
+        relevance=statistics,
+        forecaster=forecaster.eval().requires_grad_(False),
+        losses=losses,
+        settings=make_settings(**about["settings"]),
+        data=data,
+    )
+
+
+def _tensor(values: np.ndarray[Any, Any]) -> torch.Tensor:
+    return torch.from_numpy(np.ascontiguousarray(values, dtype=np.float64))
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else repr(error)

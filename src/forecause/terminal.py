@@ -1,0 +1,111 @@
+"""What the command shows: progress on stderr, results on stdout."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from forecause.discovery import Discovery
+    from forecause.forecast.base import Report
+
+MOST_EDGES = 40  # shown on the terminal; all are in edges.csv
+
+
+@contextmanager
+def progress(quiet: bool) -> Iterator[Report]:
+    """A bar with the time left on stderr, fed by the yielded function."""
+    bar = Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        disable=quiet,
+    )
+    tasks: dict[str, Any] = {}
+
+    def report(what: str, share: float) -> None:
+        if what not in tasks:
+            for earlier in tasks.values():
+                bar.update(earlier, visible=False)
+            tasks[what] = bar.add_task(what, total=1.0)
+        bar.update(tasks[what], completed=share)
+
+    with bar:
+        yield report
+
+
+def show_discovery(found: Discovery, folder: Path) -> None:
+    """The strongest edges, how well each variable is forecast, and where the results are."""
+    console = Console()
+    data = found.data
+    for note in data.notes:
+        console.print(Text(note))
+    console.print(
+        Text(
+            f"{len(data.variables)} variables, {data.rows:,} rows, {data.windows:,} windows"
+            + (f" ({data.lost_share:.1%} lost to missing values)" if data.lost_share else "")
+        )
+    )
+    console.print(_edge_table(found))
+    more = len(found.graph) - MOST_EDGES
+    if more > 0:
+        console.print(Text(f"... and {more} more in edges.csv"))
+    console.print(_loss_table(found))
+    console.print(Text(f"report: {folder / 'report.html'}"), soft_wrap=True)
+
+
+def show_scores(metrics: Mapping[str, Any]) -> None:
+    """Metrics as a table, one column per view of the graph, and what chance alone would give."""
+    views = {name: values for name, values in metrics.items() if name != "null"}
+    table = Table("metric", *[name.replace("_", " ") for name in views])
+    for name in dict.fromkeys(name for values in views.values() for name in values):
+        table.add_row(name.replace("_", " "), *[_number(v.get(name)) for v in views.values()])
+    chance = [_number(metrics["null"][view].get("f1")) for view in views]
+    table.add_row("f1 by chance", *chance)
+    Console().print(table)
+
+
+def show_json(value: Any) -> None:
+    """Plain JSON on stdout."""
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")
+
+
+def _edge_table(found: Discovery) -> Table:
+    table = Table("source", "target", "lag", "score", "effect", "share", "confidence")
+    for edge in found.graph.edges.head(MOST_EDGES).to_dict(orient="records"):
+        table.add_row(
+            Text(str(edge["source"])),
+            Text(str(edge["target"])),
+            str(edge["lag"]),
+            *[_number(edge[name]) for name in ("score", "effect", "share", "confidence")],
+        )
+    return table
+
+
+def _loss_table(found: Discovery) -> Table:
+    table = Table(title="held-out loss (1 = no better than the mean)", title_justify="left")
+    table.add_column("variable")
+    for name in found.losses.columns:
+        table.add_column(str(name))
+    for variable, row in found.losses.iterrows():
+        table.add_row(Text(str(variable)), *[_number(value) for value in row])
+    return table
+
+
+def _number(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -1,0 +1,186 @@
+"""Windows: every complete window once, in order, never across a break, without a copy."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from forecause.data import Panel, Scale, Windows
+from forecause.errors import InputError
+
+
+def noise(rows, columns=3, seed=0):
+    return np.random.default_rng(seed).normal(2.0, 3.0, size=(rows, columns))
+
+
+def names(columns):
+    return [f"x{i}" for i in range(columns)]
+
+
+def panel(*arrays, **more):
+    return Panel.from_arrays(arrays, names(arrays[0].shape[1]), **more)
+
+
+def by_hand(made, max_lag):
+    """Target rows of complete windows, the slow and obvious way."""
+    stretch = np.searchsorted(made.starts, np.arange(made.rows), side="right")
+    return [
+        t
+        for t in range(max_lag, made.rows)
+        if stretch[t - max_lag] == stretch[t]
+        and not np.isnan(made.values[t - max_lag : t + 1]).any()
+    ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    lengths=st.lists(st.integers(1, 40), min_size=1, max_size=4),
+    max_lag=st.integers(1, 4),
+    missing=st.lists(st.tuples(st.integers(0, 59), st.integers(0, 2)), max_size=6),
+)
+def test_windows_are_those_found_by_hand(lengths, max_lag, missing):
+    arrays = [noise(60), *(noise(n, seed=n) for n in lengths)]
+    for row, column in missing:
+        arrays[0][row, column] = np.nan
+    made = panel(*arrays)
+    windows = Windows.of(made, max_lag)
+    assert windows.rows.tolist() == by_hand(made, max_lag)
+    possible = sum(max(len(array) - max_lag, 0) for array in arrays)
+    assert windows.lost_share == pytest.approx(1 - len(windows) / possible)
+
+
+def test_lost_share_counts_missing_values_and_gaps():
+    values = noise(100)
+    values[50, 1] = np.nan
+    made = panel(values)
+    assert Windows.of(made, 4).lost_share == pytest.approx(5 / 96)  # rows 50..54 as targets
+    time = np.r_[0:30, 40:110].astype(float)
+    gapped = Panel.of({"time": time, "a": noise(100)[:, 0], "b": noise(100)[:, 1]})
+    assert Windows.of(gapped, 4).lost_share == pytest.approx(4 / 96)
+
+
+def test_lost_share_is_that_of_the_panel_whatever_part_is_looked_at():
+    values = noise(100)
+    values[50, 1] = np.nan
+    windows = Windows.of(panel(values), 4)
+    assert windows.split(0.2)[1].lost_share == windows.lost_share
+
+
+def test_a_window_holds_the_past_in_order_and_the_target_last():
+    values = noise(60)
+    windows = Windows.of(panel(values), 3)
+    drawn = windows.draw(np.array([0, 5]))
+    scaled = (values - values.mean(0)) / values.std(0)
+    assert drawn.shape == (2, 4, 3)
+    assert drawn.dtype == torch.float32
+    np.testing.assert_allclose(drawn[0], scaled[0:4], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(drawn[1], scaled[5:9], rtol=1e-5, atol=1e-6)
+
+
+def test_batches_are_all_windows_once():
+    windows = Windows.of(panel(noise(60)), 3)
+    together = torch.cat(list(windows.batches(16)))
+    assert torch.equal(together, windows.draw(np.arange(len(windows))))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_any_memory_layout_draws_the_same_bits(dtype):
+    values = noise(60).astype(dtype)
+    wide = np.zeros((60, 5), dtype)
+    wide[:, 1:4] = values
+    chosen = np.array([3, 9, 3])
+    drawn = [
+        Windows.of(panel(array), 3).draw(chosen)
+        for array in (values, np.asfortranarray(values), wide[:, 1:4], values.copy())
+    ]
+    assert all(torch.equal(drawn[0], other) for other in drawn[1:])
+
+
+def test_scale_leaves_missing_values_out():
+    values = noise(500)
+    values[::7, 1] = np.nan
+    scale = Scale.of(panel(values))
+    np.testing.assert_allclose(scale.mean, np.nanmean(values, 0))
+    np.testing.assert_allclose(scale.sd, np.nanstd(values, 0))
+
+
+def test_scale_of_float32_is_computed_in_float64():
+    values = (noise(5000) + 10_000).astype(np.float32)
+    scale = Scale.of(panel(values))
+    np.testing.assert_allclose(scale.sd, values.astype(np.float64).std(0), rtol=1e-9)
+
+
+@pytest.mark.parametrize("layout", ["C", "F"])
+def test_a_mapped_file_is_never_copied(tmp_path, layout):
+    shape = (100_000, 100)  # 40 MB, nearly all of it a hole in the file
+    path = tmp_path / "large.npy"
+    mapped = np.lib.format.open_memmap(
+        path, mode="w+", dtype=np.float32, shape=shape, fortran_order=layout == "F"
+    )
+    mapped[0] = np.arange(1, 101)
+    mapped.flush()
+    size = mapped.nbytes
+    windows = Windows.of(Panel.of(path), 5)
+    assert windows.panel.values.dtype == np.float32
+    assert not windows.panel.values.flags.owndata
+    chosen = np.arange(0, 64_000, 1000)
+    windows.draw(chosen)
+    tracemalloc.start()
+    drawn = windows.draw(chosen)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.reset_peak()
+    Windows.of(Panel.of(path), 5)
+    _, whole = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert drawn.shape == (64, 6, 100)
+    assert peak < 2_000_000
+    assert whole < 0.9 * size  # checks and moments look at one piece of about 8 MB at a time
+
+
+def test_too_few_rows_are_refused():
+    with pytest.raises(InputError) as caught:
+        Windows.of(panel(noise(24)), 5)
+    assert "only 19 windows" in str(caught.value)
+    assert "longest unbroken stretch has 24 rows" in str(caught.value)
+    assert len(Windows.of(panel(noise(25)), 5)) == 20
+    with pytest.raises(InputError, match="at least 1, found 0"):
+        Windows.of(panel(noise(24)), 0)
+
+
+def test_the_end_of_every_series_and_domain_is_held_out():
+    domain = np.r_[[0] * 30, [1] * 20, [0] * 40]
+    arrays = noise(90)
+    made = Panel(
+        arrays,
+        tuple(names(3)),
+        np.array([0, 50]),
+        np.r_[[0] * 50, [1] * 40],
+        ("s", "t"),
+        domain,
+        ("calm", "storm"),
+    )
+    windows = Windows.of(made, 2)
+    train, late = windows.split(0.25)
+    assert sorted([*train.rows, *late.rows]) == windows.rows.tolist()
+    for series, part in ((0, 0), (0, 1), (1, 0)):
+        rows = [r for r in windows.rows if (made.series[r], domain[r]) == (series, part)]
+        held = [r for r in late.rows if r in rows]
+        assert held == rows[len(rows) - len(rows) // 4 :]
+
+
+def test_something_is_held_out_of_many_series_of_one_window():
+    made = panel(*(noise(6, seed=i) for i in range(30)))
+    train, late = Windows.of(made, 5).split(0.2)
+    assert (len(train), len(late)) == (24, 6)
+
+
+def test_a_sample_is_in_time_order_and_repeatable():
+    windows = Windows.of(panel(noise(200)), 2)
+    some = windows.sample(20, np.random.default_rng(0))
+    assert len(some) == 20
+    assert (np.diff(some.rows) > 0).all()
+    assert np.array_equal(some.rows, windows.sample(20, np.random.default_rng(0)).rows)
+    assert windows.sample(10_000, np.random.default_rng(0)) is windows
