@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from forecause.data.panel import Panel as Panel
-    from forecause.discover import discover as discover
     from forecause.discovery import Discovery as Discovery
     from forecause.errors import ForecauseError as ForecauseError
     from forecause.errors import InputError as InputError
     from forecause.graph.lagged import LaggedGraph as LaggedGraph
     from forecause.graph.metrics import score_graph as score_graph
-    from forecause.simulate import simulate as simulate
+    from forecause.pipeline import discover as discover
     from forecause.store import load as load
 
 __version__ = "0.1.0"
@@ -26,10 +25,9 @@ _HOMES = {
     "InputError": "forecause.errors",
     "LaggedGraph": "forecause.graph.lagged",
     "Panel": "forecause.data.panel",
-    "discover": "forecause.discover",
+    "discover": "forecause.pipeline",
     "load": "forecause.store",
     "score_graph": "forecause.graph.metrics",
-    "simulate": "forecause.simulate",
 }
 
 __all__ = ["__version__", *_HOMES]
@@ -38,6 +36,4 @@ __all__ = ["__version__", *_HOMES]
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'forecause' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOMES[name]), name)
-    globals()[name] = value  # a submodule of the same name must not take its place
-    return value
+    return getattr(importlib.import_module(_HOMES[name]), name)

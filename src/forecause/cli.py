@@ -6,6 +6,7 @@ Only typer is imported at the top; everything else when a command runs, so that 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -77,7 +78,7 @@ def discover(
 ) -> None:
     """Find which variable drives which, with which delay, and write a report."""
     from forecause import terminal
-    from forecause.discover import discover as run
+    from forecause.pipeline import discover as run
 
     asked: dict[str, object] = {"readout": readout, "select": select, "k": k, "fdr": fdr}
     if preset != "paper" or forecaster != "auto":
@@ -112,8 +113,8 @@ def demo(
 ) -> None:
     """Simulate a system with a known graph, discover it and compare."""
     from forecause import terminal
-    from forecause.discover import discover as run
     from forecause.graph.metrics import score_graph
+    from forecause.pipeline import discover as run
     from forecause.simulate import simulate
 
     system = simulate(nodes=6, max_lag=3, rows=5000, mechanism="mlp-add", seed=seed)
@@ -193,20 +194,29 @@ def score(
         terminal.show_scores(metrics)
 
 
+class _Interrupted(BaseException):
+    """Ctrl-C, under a name that no library on the way catches."""
+
+
 def main() -> None:
     """Run the command; 0 done, 2 the input or the call is wrong, 1 our fault, 130 interrupted."""
     from forecause.errors import InputError
 
+    signal.signal(signal.SIGINT, _interrupt)
     try:
         app()
     except InputError as error:
         _fail(str(error), 2)
-    except KeyboardInterrupt:
+    except _Interrupted:
         _fail("stopped; nothing was written.", 130)
     except Exception as error:
         if os.environ.get("FORECAUSE_DEBUG"):
             raise
         _fail(f"{type(error).__name__}: {error} (set FORECAUSE_DEBUG=1 for the details)", 1)
+
+
+def _interrupt(_signal: int, _frame: object) -> None:
+    raise _Interrupted
 
 
 def _fail(sentence: str, code: int) -> None:

@@ -18,7 +18,7 @@ from forecause.forecast.base import Forecaster
 from forecause.graph.lagged import LaggedGraph
 
 if TYPE_CHECKING:
-    from forecause.discover import DiscoverSettings
+    from forecause.pipeline import DiscoverSettings
 
 
 @dataclass(frozen=True)

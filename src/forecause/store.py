@@ -48,17 +48,14 @@ def save(found: Discovery, folder: Path) -> Path:
 def load(folder: str | Path) -> Discovery:
     """Read a saved run; a damaged or foreign folder is an InputError."""
     folder = Path(folder)
+    missing = [name for name in (RUN, GRAPH, MODEL) if not (folder / name).is_file()]
+    if missing:
+        raise InputError(f"{folder} is not a saved run: {missing[0]} is missing.")
     try:
         about = json.loads((folder / RUN).read_text(encoding="utf-8"))
         if not isinstance(about, dict) or about.get("format") != FORMAT:
             raise InputError(f"{folder / RUN} is not a saved run of the format {FORMAT}.")
         return _restore(folder, about)
-    except FileNotFoundError as error:
-        raise InputError(
-            f"{folder} is not a saved run: {Path(error.filename or RUN).name} is missing."
-        ) from None
-    except NotADirectoryError:
-        raise InputError(f"{folder} is a file; give the folder of a saved run.") from None
     except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
         if isinstance(error, InputError):
             raise
@@ -99,7 +96,7 @@ def _tensors(found: Discovery) -> dict[str, torch.Tensor]:
 
 
 def _restore(folder: Path, about: dict[str, Any]) -> Discovery:
-    from forecause.discover import make_settings
+    from forecause.pipeline import make_settings
 
     tensors = load_file(folder / MODEL)
     graph = LaggedGraph.from_json(folder / GRAPH)

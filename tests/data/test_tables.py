@@ -164,6 +164,7 @@ def test_names_are_kept_as_they_are(names):
 def test_a_list_is_several_series():
     panel = Panel.of([FRAME[:15], FRAME[15:]])
     assert panel.starts.tolist() == [0, 15]
+    assert panel.series.tolist() == [0] * 15 + [1] * 25
     assert panel.series_names == ("series 1", "series 2")
     np.testing.assert_array_equal(panel.values, VALUES)
 

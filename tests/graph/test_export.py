@@ -62,7 +62,7 @@ NASTY = (
 NAMES = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8)
 NUMBERS = st.floats(allow_infinity=True)
 
-quickly = settings(max_examples=50, deadline=None)
+quickly = settings(max_examples=30, deadline=None)
 
 
 @st.composite
@@ -294,7 +294,7 @@ def test_broken_json_is_refused_in_one_sentence(text, said):
     assert "\n" not in str(caught.value)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists))
 def test_any_value_at_any_place_is_read_or_refused(value):
     for key in ("variables", "max_lag", "edges", "scores", "score_lags", "domains"):

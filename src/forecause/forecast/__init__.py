@@ -87,7 +87,7 @@ def fit_forecaster(
         member.fit(early, tuning, seed, report, to_beat)
         members.append(member.eval().requires_grad_(False))
         errors.append(squared_errors(member, judging))
-    losses = {m.kind: e.mean(0).numpy() for m, e in zip(members, errors, strict=True)}
+    losses = {m.kind: e.double().mean(0).numpy() for m, e in zip(members, errors, strict=True)}
     fitted = choose(members, errors) if kind == "auto" else members[0]
     chosen = fitted.settings.kinds if isinstance(fitted, Choice) else [kind] * windows.shape[1]
     table = pd.DataFrame(

@@ -37,7 +37,7 @@ class DiscoverSettings(Settings):
     select: RuleName = "auto"
     by: ByName = "score"  # what top-k and global-top-k compare
     k: int = Field(default=3, ge=1)
-    fdr: float = Field(default=0.05, gt=0, lt=1)
+    fdr: float = Field(default=0.01, gt=0, lt=1)
     held_out: float = Field(default=0.2, gt=0, lt=0.9)
     seed: int = Field(default=0, ge=0)
     device: str = "auto"
@@ -73,7 +73,7 @@ def discover(
     )
     sample = windows.sample(READ_WINDOWS, np.random.default_rng(chosen.seed))
     found = read_relevance(forecaster, sample, chosen.readout, report)
-    found["p_value"] = _p_values(windows, forecaster, chosen)
+    found["p_value"] = _p_values(windows, forecaster, chosen, like=found["relevance"])
     return Discovery(
         graph=_graph(found, chosen),
         relevance=found,
@@ -111,8 +111,8 @@ def pick_device(asked: str) -> str:
 
 
 def _p_values(
-    windows: Windows, forecaster: Forecaster, settings: DiscoverSettings
-) -> xr.DataArray | float:
+    windows: Windows, forecaster: Forecaster, settings: DiscoverSettings, like: xr.DataArray
+) -> xr.DataArray:
     """Tests of every candidate; unknown (nan) where there are too few rows and no need."""
     kinds = forecaster.settings.kinds if isinstance(forecaster, Choice) else [forecaster.kind]
     curved = [kind != "linear" for kind in kinds]
@@ -121,7 +121,7 @@ def _p_values(
     except InputError:
         if settings.select in ("auto", "fdr"):
             raise
-        return float("nan")
+        return xr.full_like(like, np.nan)
 
 
 def _graph(found: xr.Dataset, settings: DiscoverSettings) -> LaggedGraph:

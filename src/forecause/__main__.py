@@ -1,0 +1,5 @@
+"""`python -m forecause` is the command."""
+
+from forecause.cli import main
+
+main()

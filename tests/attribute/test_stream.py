@@ -1,0 +1,46 @@
+import numpy as np
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import rankdata
+
+from forecause.attribute.stream import RelevanceStream
+
+SIGNED = torch.randn(40, 2, 3, 2, generator=torch.Generator().manual_seed(0)).double()
+
+
+def collect(parts, power=2):
+    stream = RelevanceStream(power)
+    for part in parts:
+        stream.add(part)
+    return stream.result(["a", "b"])
+
+
+@given(cuts=st.lists(st.integers(1, 39), max_size=5, unique=True))
+@settings(max_examples=25, deadline=None)
+def test_how_samples_are_split_into_batches_does_not_matter(cuts):
+    parts = np.split(SIGNED.numpy(), sorted(cuts))
+    whole, split = collect([SIGNED]), collect([torch.tensor(p) for p in parts])
+    for name in whole:
+        np.testing.assert_allclose(whole[name], split[name], atol=1e-12)
+
+
+def test_the_statistics_are_those_of_all_samples_at_once():
+    found = collect([SIGNED], power=2)
+    signed = SIGNED.numpy()[:, :, ::-1].transpose(0, 1, 3, 2)  # (sample, target, source, lag)
+    energy = signed**2
+    np.testing.assert_allclose(found["relevance"], energy.mean(0))
+    np.testing.assert_allclose(found["sd"], energy.std(0))
+    np.testing.assert_allclose(found["effect"], signed.mean(0))
+    np.testing.assert_allclose(found["sign_consistency"], np.abs(np.sign(signed).mean(0)))
+    ranks = rankdata(energy.reshape(40, 2, -1), axis=2).reshape(energy.shape)
+    np.testing.assert_allclose(found["mean_rank"], ranks.mean(0))
+    np.testing.assert_allclose(found["sd_rank"], ranks.std(0))
+    assert found["relevance"].dims == ("target", "source", "lag")
+    assert found["lag"].values.tolist() == [1, 2, 3]
+
+
+def test_power_one_is_the_mean_absolute_value():
+    found = collect([SIGNED], power=1)
+    expected = SIGNED.abs().mean(0).numpy()[:, ::-1].transpose(0, 2, 1)
+    np.testing.assert_allclose(found["relevance"], expected)

@@ -1,0 +1,21 @@
+"""Small systems that several tests look at."""
+
+import numpy as np
+
+
+def chain(rows: int = 2000, seed: int = 0) -> np.ndarray:
+    """a drives b after 1 step and b drives c after 2; c also remembers itself."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(rows + 50, 3))
+    for t in range(2, len(x)):
+        x[t, 1] += 0.8 * x[t - 1, 0]
+        x[t, 2] += -0.7 * x[t - 2, 1] + 0.4 * x[t - 1, 2]
+    return x[50:]
+
+
+CHAIN_EDGES = {("a", "b", 1), ("b", "c", 2), ("c", "c", 1)}
+
+
+def edge_set(graph) -> set[tuple[str, str, int]]:
+    """The edges of a graph as (source, target, lag)."""
+    return set(graph.edges[["source", "target", "lag"]].itertuples(index=False, name=None))

@@ -1,0 +1,169 @@
+"""The command as other programs and users meet it: exit codes, files, sentences."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pandas as pd
+import pytest
+
+import forecause as fc
+from forecause.cli import main
+from systems import CHAIN_EDGES, chain, edge_set
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Call the command in this process; gives (exit code, stdout, stderr)."""
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["forecause", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        return ended.value.code or 0, out, err
+
+    return call
+
+
+@pytest.fixture
+def csv(tmp_path):
+    path = tmp_path / "data.csv"
+    pd.DataFrame(chain(800), columns=list("abc")).to_csv(path, index=False)
+    return path
+
+
+def test_discover_writes_the_run_and_shows_the_edges(run, csv, tmp_path):
+    graph = tmp_path / "graph.json"
+    code, out, err = run(
+        "discover", csv, "--max-lag", 2, "--forecaster", "linear", "--out", tmp_path / "run",
+        "--json", graph, "--quiet",
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    assert edge_set(fc.load(tmp_path / "run").graph) == CHAIN_EDGES
+    assert edge_set(fc.LaggedGraph.from_json(graph)) == CHAIN_EDGES
+    assert "report.html" in out
+    assert "0.8" not in err
+
+
+def test_results_go_beside_the_caller_by_default(run, csv, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run("discover", csv, "--max-lag", 1, "--forecaster", "linear", "-q")[0] == 0
+    assert (tmp_path / "data-forecause" / "report.html").exists()
+
+
+def test_options_reach_the_library(run, csv, tmp_path):
+    code, *_ = run(
+        "discover", csv, "--max-lag", 2, "--forecaster", "additive", "--select", "global-top-k",
+        "--k", 2, "--by", "rank", "--readout", "lrp", "--seed", 7, "--device", "cpu",
+        "--out", tmp_path / "run", "--quiet",
+    )  # fmt: skip
+    settings = fc.load(tmp_path / "run").settings
+    assert code == 0
+    assert settings.model_dump(include={"select", "k", "by", "readout", "seed", "forecaster"}) == {
+        "select": "global-top-k",
+        "k": 2,
+        "by": "rank",
+        "readout": "lrp",
+        "seed": 7,
+        "forecaster": "additive",
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("", "empty"),
+        ("a,b\n1,2\n", "Too few rows|more columns|constant"),
+        ("a,b\n" + "1,2\n" * 50, "constant"),
+        ("a,b\n" + "".join(f"{i},x\n" for i in range(50)), "'b'"),
+        ("a,a\n" + "".join(f"{i},{i * i}\n" for i in range(50)), "'a'"),
+    ],
+)
+def test_a_bad_table_gets_one_sentence_and_leaves_nothing(run, tmp_path, content, sentence):
+    import re
+
+    path = tmp_path / "bad.csv"
+    path.write_text(content)
+    code, out, err = run("discover", path, "--out", tmp_path / "run", "--quiet")
+    assert (code, out) == (2, "")
+    assert err.startswith("forecause: ")
+    assert err.count("\n") == 1
+    assert re.search(sentence, err)
+    assert [file.name for file in tmp_path.iterdir()] == ["bad.csv"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("discover", "nowhere.csv"),
+        ("discover", "--max-lag", "x", "a.csv"),
+        ("discover", "a.csv", "--forecaster", "lstm"),
+        ("score", "nowhere.json", "nowhere.json"),
+        ("simulate", "--out", "d", "--mechanism", "magic"),
+        ("fly",),
+    ],
+)
+def test_a_wrong_call_exits_with_two(run, tmp_path, monkeypatch, arguments):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert "Traceback" not in err
+    assert err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_fault_of_ours_exits_with_one_and_says_so(run, csv, monkeypatch):
+    def broken(*_args, **_kwargs):
+        raise ZeroDivisionError("surprise")
+
+    monkeypatch.setattr("forecause.pipeline.fit_forecaster", broken)
+    code, _, err = run("discover", csv, "--quiet")
+    assert code == 1
+    assert err == "forecause: ZeroDivisionError: surprise (set FORECAUSE_DEBUG=1 for the details)\n"
+
+
+def test_simulate_then_score_against_itself(run, tmp_path):
+    code, out, _ = run("simulate", "--nodes", 4, "--max-lag", 2, "--rows", 300, "--out", tmp_path)
+    assert code == 0
+    assert out.splitlines() == [str(tmp_path / "data.csv"), str(tmp_path / "graph.json")]
+    graph = tmp_path / "graph.json"
+    code, out, _ = run("score", graph, graph, "--json")
+    metrics = json.loads(out)
+    assert code == 0
+    assert metrics["lagged"]["f1"] == 1.0
+    assert metrics["lagged"]["shd"] == 0
+    assert {"precision", "recall", "f1", "shd"} <= set(metrics["summary"])
+    code, out, _ = run("score", graph, graph)
+    assert "f1 by chance" in out
+
+
+def test_version(run):
+    assert run("--version")[:2] == (0, f"forecause {fc.__version__}\n")
+
+
+def test_ctrl_c_ends_cleanly_and_writes_nothing(tmp_path):
+    pd.DataFrame(chain(20_000), columns=list("abc")).to_csv(tmp_path / "d.csv", index=False)
+    command = [
+        sys.executable,
+        "-m",
+        "forecause",
+        "discover",
+        "d.csv",
+        "--forecaster",
+        "transformer",
+    ]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    time.sleep(4)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert out == ""
+    assert err.endswith("forecause: stopped; nothing was written.\n")
+    assert [file.name for file in tmp_path.iterdir()] == ["d.csv"]

@@ -1,0 +1,43 @@
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+
+import forecause as fc
+
+
+def test_the_public_surface():
+    assert set(fc.__all__) == {
+        "Discovery",
+        "ForecauseError",
+        "InputError",
+        "LaggedGraph",
+        "Panel",
+        "__version__",
+        "discover",
+        "load",
+        "score_graph",
+    }
+
+
+def test_every_public_name_can_be_had_and_no_other():
+    for name in fc.__all__:
+        assert getattr(fc, name) is not None
+    assert callable(fc.discover)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        fc.nothing  # noqa: B018
+
+
+def test_no_submodule_has_the_name_of_a_public_function():
+    names = {module.name for module in pkgutil.iter_modules(fc.__path__)}
+    assert not names & set(fc.__all__)
+
+
+def test_importing_the_package_and_its_command_imports_nothing_heavy():
+    code = (
+        "import sys, forecause.cli; "
+        "heavy = {'torch', 'pandas', 'numpy', 'xarray', 'matplotlib'} & set(sys.modules); "
+        "sys.exit(str(heavy) if heavy else 0)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,104 @@
+import json
+import shutil
+
+import pandas as pd
+import pytest
+
+import forecause as fc
+from systems import chain
+
+
+@pytest.fixture(scope="module")
+def found():
+    data = pd.DataFrame(chain(800), columns=["a", "b<script>", "ç"])
+    return fc.discover(data, max_lag=2, preset="quick")
+
+
+@pytest.fixture
+def folder(found, tmp_path):
+    return found.save(tmp_path / "runs" / "one")
+
+
+def test_a_saved_run_loads_to_the_same_graph_and_forecast(found, folder):
+    again = fc.load(folder)
+    assert again.graph == found.graph
+    assert again.relevance.equals(found.relevance)
+    assert again.settings == found.settings
+    pd.testing.assert_frame_equal(again.losses, found.losses)
+    pd.testing.assert_frame_equal(again.forecast(5), found.forecast(5))
+    assert again.data.fingerprint == found.data.fingerprint
+    assert again.save(folder.parent / "two").name == "two"
+
+
+def test_the_folder_holds_what_other_programs_read(found, folder):
+    names = {"graph.json", "edges.csv", "report.html", "run.json", "model.safetensors"}
+    assert {file.name for file in folder.iterdir()} == names
+    graph = json.loads((folder / "graph.json").read_text())
+    assert graph["format"] == "forecause.graph/1"
+    assert graph["variables"] == ["a", "b<script>", "ç"]
+    assert {"source", "target", "lag", "score"} <= set(graph["edges"][0])
+    assert len(pd.read_csv(folder / "edges.csv")) == len(found.graph)
+
+
+def test_saving_over_an_older_run_replaces_it(found, folder):
+    (folder / "graph.json").write_text("{}")
+    found.save(folder)
+    assert fc.load(folder).graph == found.graph
+
+
+def test_a_file_in_the_way_is_not_overwritten(found, tmp_path):
+    (tmp_path / "notes").write_text("mine")
+    with pytest.raises(fc.InputError, match="is a file; give a folder"):
+        found.save(tmp_path / "notes")
+    assert (tmp_path / "notes").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("run.json", '{"format": "other"}', "is not a saved run of the format forecause.run/1"),
+        ("run.json", "[]", "is not a saved run of the format forecause.run/1"),
+        ("run.json", "{", "is damaged"),
+        ("run.json", '{"format": "forecause.run/1"}', "is damaged"),
+        ("model.safetensors", "garbage", "is damaged"),
+        ("graph.json", '{"format": "forecause.graph/1"', "graph.json"),
+    ],
+)
+def test_a_damaged_or_foreign_folder_is_a_clear_error(folder, name, content, sentence):
+    (folder / name).write_text(content)
+    with pytest.raises(fc.InputError, match=sentence):
+        fc.load(folder)
+
+
+@pytest.mark.parametrize("name", ["run.json", "graph.json", "model.safetensors"])
+def test_a_missing_file_is_named(folder, name):
+    (folder / name).unlink()
+    with pytest.raises(fc.InputError, match=name):
+        fc.load(folder)
+
+
+def test_a_truncated_model_is_a_clear_error(folder):
+    model = folder / "model.safetensors"
+    model.write_bytes(model.read_bytes()[:-50])
+    with pytest.raises(fc.InputError, match="is damaged"):
+        fc.load(folder)
+
+
+def test_weights_of_another_model_are_refused(folder, tmp_path):
+    other = fc.discover(chain(300), max_lag=1, forecaster="linear").save(tmp_path / "other")
+    shutil.copy(other / "model.safetensors", folder / "model.safetensors")
+    with pytest.raises(fc.InputError, match="is damaged"):
+        fc.load(folder)
+
+
+def test_no_folder_at_all(tmp_path):
+    with pytest.raises(fc.InputError, match="is not a saved run"):
+        fc.load(tmp_path / "nowhere")
+
+
+def test_the_report_escapes_names_and_needs_no_network(folder):
+    page = (folder / "report.html").read_text()
+    assert "b<script>" not in page
+    assert "b&lt;script&gt;" in page
+    assert "src=" not in page
+    assert "<link" not in page
