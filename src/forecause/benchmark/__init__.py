@@ -1,0 +1,23 @@
+"""The benchmark station: suites of simulated systems, run, resumed and put into tables."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from forecause.benchmark.run import Finished as Finished
+    from forecause.benchmark.run import run_suite as run_suite
+    from forecause.benchmark.suites import SUITES as SUITES
+    from forecause.benchmark.suites import Suite as Suite
+
+# Imported when first used: a list of the suites must not wait for torch.
+_HOMES = {"Finished": "run", "run_suite": "run", "SUITES": "suites", "Suite": "suites"}
+
+__all__ = ["SUITES", "Finished", "Suite", "run_suite"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

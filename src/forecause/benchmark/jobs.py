@@ -1,0 +1,46 @@
+"""Job: one method on one simulated system, the unit that is run, stored and resumed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from forecause import __version__
+from forecause.benchmark.suites import Suite
+
+
+@dataclass(frozen=True)
+class Job:
+    """Everything that decides a result, so that it can be told whether it is already there."""
+
+    suite: str
+    cell: str
+    system: Mapping[str, Any]  # keyword arguments of simulate besides rows and seed
+    rows: int
+    seed: int  # of the system and of the method
+    method: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The job as plain values, ready for JSON."""
+        return asdict(self)
+
+    @property
+    def key(self) -> str:
+        """A hash that is the same on every machine and changes with any part of the job."""
+        text = json.dumps({**self.to_dict(), "version": __version__}, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+def jobs_of(suite: Suite) -> list[Job]:
+    """All jobs of a suite, column by column."""
+    return [
+        Job(suite.name, cell.name, dict(cell.system), rows, seed, method)
+        for cell in suite.cells
+        for rows in suite.rows
+        for seed in range(suite.seeds)
+        for method in suite.methods
+        if cell.name in suite.only.get(method, (cell.name,))
+    ]

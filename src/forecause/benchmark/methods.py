@@ -1,0 +1,134 @@
+"""The methods of a benchmark: Forecause in several settings, its rivals, and the oracles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from forecause.baselines import BASELINES, run_baseline
+from forecause.data.panel import Panel
+from forecause.errors import InputError
+from forecause.graph.lagged import LaggedGraph
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A graph that a method gives, told apart by `label` if it gives several."""
+
+    graph: LaggedGraph
+    label: str = ""
+    extra: Mapping[str, float] = field(default_factory=dict)  # metrics besides the graph's
+
+
+Run = Callable[[Panel, int, int], list[Answer]]
+"""(panel, max_lag, seed) -> answers."""
+OracleRun = Callable[[Panel, int, int, LaggedGraph], list[Answer]]
+"""The same, with the truth at the end."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """One row of a table, or several if it gives several answers."""
+
+    label: str
+    run: Run | None = None
+    oracle_run: OracleRun | None = None  # only a method that has this one ever sees the truth
+    ours: bool = False
+    preload: tuple[str, ...] = ()  # modules to import before the clock starts
+    cost: float = 1.0  # roughly, against the others: the slow ones are started first
+
+    @property
+    def oracle(self) -> bool:
+        """Whether it uses the truth."""
+        return self.oracle_run is not None
+
+    def answers(self, panel: Panel, max_lag: int, seed: int, truth: LaggedGraph) -> list[Answer]:
+        """Run it; the truth is handed on to oracles alone."""
+        if self.oracle_run is not None:
+            return self.oracle_run(panel, max_lag, seed, truth)
+        assert self.run is not None
+        return self.run(panel, max_lag, seed)
+
+
+def _discover(panel: Panel, max_lag: int, seed: int, **settings: Any) -> list[Answer]:
+    from forecause.pipeline import discover
+
+    return [Answer(discover(panel, max_lag, seed=seed, device="cpu", **settings).graph)]
+
+
+def _baseline(panel: Panel, max_lag: int, seed: int, *, name: str) -> list[Answer]:
+    return [Answer(run_baseline(name, panel, max_lag, seed))]
+
+
+def _study(panel: Panel, max_lag: int, seed: int, *, name: str) -> list[Answer]:
+    from forecause.benchmark import studies
+
+    answers: list[Answer] = getattr(studies, name)(panel, max_lag, seed)
+    return answers
+
+
+def _random_at_true_density(
+    panel: Panel, max_lag: int, seed: int, truth: LaggedGraph
+) -> list[Answer]:
+    from forecause.baselines.random_guess import random_at_density
+
+    graphs = list(truth.domains.values()) or [truth]
+    mean_edges = sum(len(graph) for graph in graphs) / len(graphs)
+    density = mean_edges / (len(truth.variables) ** 2 * max_lag)
+    return [Answer(random_at_density(density)(panel, max_lag, seed))]
+
+
+def _ours(label: str, cost: float = 10.0, **settings: Any) -> Method:
+    run = partial(_discover, **settings)
+    return Method(label, run, ours=True, preload=("forecause.pipeline",), cost=cost)
+
+
+def _studied(label: str, name: str) -> Method:
+    preload = ("forecause.pipeline", "forecause.benchmark.studies")
+    return Method(label, partial(_study, name=name), ours=True, preload=preload, cost=100.0)
+
+
+def _rival(name: str) -> Method:
+    baseline = BASELINES[name]
+    preload = (f"forecause.baselines.{baseline.module}", *_FOREIGN.get(name, ()))
+    cost = 3.0 if baseline.nonlinear else 1.0
+    return Method(baseline.label, partial(_baseline, name=name), preload=preload, cost=cost)
+
+
+_FOREIGN = {
+    "pcmci": ("tigramite.pcmci", "tigramite.independence_tests.parcorr"),
+    "pcmci-fdr": ("tigramite.pcmci", "tigramite.independence_tests.parcorr"),
+    "pcmci+": ("tigramite.pcmci", "tigramite.independence_tests.parcorr"),
+    "lpcmci": ("tigramite.lpcmci", "tigramite.independence_tests.parcorr"),
+    "var-lingam": ("lingam",),
+}
+_PAPER_RULES: dict[str, Any] = {"readout": "lrp", "select": "top-k", "k": 3}
+
+METHODS: dict[str, Method] = {
+    "forecause": _ours("Forecause"),
+    "forecause-transformer": _ours("Forecause, transformer", forecaster="transformer"),
+    "additive": _ours("Forecause, additive", cost=2.0, forecaster="additive"),
+    "linear": _ours("Forecause, linear", cost=2.0, forecaster="linear"),
+    "dot-paper": _ours("DOT (the paper's rules)", cost=100.0, preset="paper"),
+    "cnn-paper": _ours("CNN (the paper's rules)", forecaster="cnn", **_PAPER_RULES),
+    **{name: _rival(name) for name in BASELINES},
+    "random-oracle": Method(
+        "Random guess (oracle density)",
+        oracle_run=_random_at_true_density,
+        preload=("forecause.baselines.random_guess",),
+    ),
+    "deep": _studied("Deep transformer", "deep_variants"),
+    "shallow": _studied("Shallow transformer", "shallow_variants"),
+    "k-sensitivity": _studied("DOT", "k_sensitivity"),
+    "rank-scores": _studied("DOT", "rank_scores"),
+    "intervention-agreement": _studied("DOT", "intervention_agreement"),
+}
+
+
+def find_method(name: str) -> Method:
+    """The method of this name."""
+    if name not in METHODS:
+        raise InputError(f"Unknown method {name!r}; choose from {', '.join(METHODS)}.")
+    return METHODS[name]

@@ -1,0 +1,168 @@
+"""run_suite: the whole benchmark, from the name of a suite to a page of results."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from forecause.benchmark.aggregate import Results
+from forecause.benchmark.document import to_html, to_markdown
+from forecause.benchmark.jobs import Job, jobs_of
+from forecause.benchmark.machine import describe_machine
+from forecause.benchmark.methods import find_method
+from forecause.benchmark.runner import run_jobs
+from forecause.benchmark.store import Result, Store
+from forecause.benchmark.suites import SUITES, Suite, find_suite
+from forecause.benchmark.verdict import verdict
+from forecause.errors import InputError
+from forecause.forecast.base import Report, silent
+
+
+@dataclass(frozen=True)
+class Finished:
+    """Where the results are, how many jobs were run just now, and what they say."""
+
+    table: Path
+    ran: int
+    verdict: list[str]
+
+
+def run_suite(
+    suite: str | Suite,
+    *,
+    rows: Sequence[int] | None = None,
+    seeds: int | None = None,
+    methods: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+    limit: float | None = None,
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    report: Report = silent,
+) -> Finished:
+    """Run a suite, or what is left of it, and write its tables and figures into `out`.
+
+    What is not given is as the suite says; `limit` is in seconds per job, `jobs` the number of
+    processes (one per core unless given).
+    """
+    chosen = narrowed(
+        find_suite(suite) if isinstance(suite, str) else suite,
+        rows=rows,
+        seeds=seeds,
+        methods=methods,
+        columns=columns,
+        limit=limit,
+    )
+    processes = jobs if jobs is not None else os.cpu_count() or 1
+    if processes < 1:
+        raise InputError(f"The number of processes must be at least 1, found {processes}.")
+    folder = Path(out or f"bench-{chosen.name}")
+    store = Store(folder / "results")
+    with store.lock():
+        ran = _run_open_jobs(chosen, store, processes, folder / "log.txt", report)
+        results = Results(chosen, _stored(chosen, store))
+        table = write_page(results, folder)
+    return Finished(table, ran, verdict(results))
+
+
+def narrowed(
+    suite: Suite,
+    *,
+    rows: Sequence[int] | None = None,
+    seeds: int | None = None,
+    methods: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+    limit: float | None = None,
+) -> Suite:
+    """The suite with other sizes, methods or columns; methods asked for run on every column."""
+    for method in methods or ():
+        find_method(method)
+    known = [cell.name for cell in suite.cells]
+    for column in columns or ():
+        if column not in known:
+            raise InputError(f"Unknown column {column!r}; {suite.name} has {', '.join(known)}.")
+    numbers = {"rows": rows or (), "seeds": (seeds,), "limit": (limit,)}
+    for name, values in numbers.items():
+        for value in values:
+            if value is not None and value <= 0:
+                raise InputError(f"{name} must be above 0, found {value}.")
+    return replace(
+        suite,
+        rows=tuple(rows or suite.rows),
+        seeds=seeds or suite.seeds,
+        methods=tuple(methods or suite.methods),
+        cells=tuple(c for c in suite.cells if not columns or c.name in columns),
+        limit=limit or suite.limit,
+        only={} if methods else suite.only,
+    )
+
+
+def write_page(results: Results, folder: Path) -> Path:
+    """Write table.md, table.html and the figures."""
+    from forecause.benchmark.figures import draw_figures
+    from forecause.benchmark.tables import document
+
+    pictures = draw_figures(results, folder / "figures")
+    blocks = document(results, origin(results), pictures)
+    table = folder / "table.md"
+    table.write_text(to_markdown(blocks), encoding="utf-8")
+    (folder / "table.html").write_text(to_html(results.suite.title, blocks), encoding="utf-8")
+    return table
+
+
+def origin(results: Results) -> list[str]:
+    """The command, the dates and the machine behind the results."""
+    stamps = sorted(
+        result["finished"]
+        for by_seed in results.by_key.values()
+        for result in by_seed.values()
+        if "finished" in result
+    )
+    when = f"{stamps[0]} to {stamps[-1]}" if stamps else "never"
+    return [
+        f"Command: {command(results.suite)}",
+        f"Run: {when}",
+        f"Machine: {describe_machine()}",
+    ]
+
+
+def command(suite: Suite) -> str:
+    """The command that gives this suite again, without what the suite says anyway."""
+    declared = SUITES.get(suite.name, suite)
+    words = ["forecause", "bench", suite.name]
+    if suite.rows != declared.rows:
+        words += ["--rows", ",".join(map(str, suite.rows))]
+    if suite.seeds != declared.seeds:
+        words += ["--seeds", str(suite.seeds)]
+    if suite.methods != declared.methods:
+        words += ["--methods", ",".join(suite.methods)]
+    if suite.cells != declared.cells:
+        words += ["--columns", ",".join(cell.name for cell in suite.cells)]
+    if suite.limit != declared.limit:
+        words += ["--limit", f"{suite.limit:g}"]
+    return shlex.join(words)
+
+
+def _run_open_jobs(suite: Suite, store: Store, processes: int, log: Path, report: Report) -> int:
+    """Run the jobs that have no settled result; how many that were."""
+    every = jobs_of(suite)
+    left = [job for job in every if not store.is_settled(job, suite.limit)]
+    weights = {job.key: find_method(job.method).cost for job in every}
+    total = sum(weights.values())
+    finished = total - sum(weights[job.key] for job in left)
+
+    def done(job: Job) -> None:
+        nonlocal finished
+        finished += weights[job.key]
+        report(f"bench {suite.name}", finished / total)
+
+    report(f"bench {suite.name}", finished / total if total else 1.0)
+    run_jobs(left, store, limit=suite.limit, processes=processes, log=log, done=done)
+    return len(left)
+
+
+def _stored(suite: Suite, store: Store) -> list[Result]:
+    found = (store.load(job) for job in jobs_of(suite))
+    return [result for result in found if result is not None]

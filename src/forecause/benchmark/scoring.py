@@ -1,0 +1,68 @@
+"""Scoring: what is kept of a graph once the truth is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from forecause.graph.lagged import LaggedGraph
+from forecause.graph.metrics import by_domain, oracle_f1, score_graph
+from forecause.graph.select import global_top_k
+
+
+def score_answer(predicted: LaggedGraph, truth: LaggedGraph) -> dict[str, Any]:
+    """Metrics of the graph as it is, under `oracle` those that use the truth to choose edges."""
+    return {"metrics": score_against(predicted, truth), "oracle": oracle_scores(predicted, truth)}
+
+
+def score_against(predicted: LaggedGraph, truth: LaggedGraph) -> dict[str, Any]:
+    """`score_graph`, or its mean over the segments if the truth has a graph for each.
+
+    A method that found one graph for all rows is compared, with that graph, with every segment.
+    """
+    if not truth.domains:
+        return score_graph(replace(predicted, domains={}), truth)
+    return by_domain(_per_segment(predicted, truth), truth)
+
+
+def oracle_scores(predicted: LaggedGraph, truth: LaggedGraph) -> dict[str, float | None]:
+    """F1 at the best threshold, and of as many best-scored edges as the truth has."""
+    segments = truth.domains or {"all": truth}
+    graphs = _per_segment(predicted, truth).domains if truth.domains else {"all": predicted}
+    best = [_best_threshold(graphs[name], segments[name]) for name in segments]
+    true_k = [_true_k(graphs[name], segments[name]) for name in segments]
+    return {"best_threshold_f1": _mean(best), "true_k_f1": _mean(true_k)}
+
+
+def _per_segment(predicted: LaggedGraph, truth: LaggedGraph) -> LaggedGraph:
+    """The graph with one graph per segment: its own, or the pooled one for each."""
+    if set(predicted.domains) == set(truth.domains):
+        return predicted
+    pooled = replace(predicted, domains={})
+    return replace(pooled, domains=dict.fromkeys(truth.domains, pooled))
+
+
+def _best_threshold(graph: LaggedGraph, truth: LaggedGraph) -> float | None:
+    return None if graph.scores is None else oracle_f1(graph.scores, truth)
+
+
+def _true_k(graph: LaggedGraph, truth: LaggedGraph) -> float | None:
+    if graph.scores is None or not len(truth):
+        return None
+    chosen = global_top_k(graph.scores, min(len(truth), graph.scores.size)).values
+    targets, sources, lags = np.nonzero(chosen)
+    names = graph.variables
+    found = {
+        (names[j], names[i], int(graph.scores["lag"].values[lag]))
+        for i, j, lag in zip(targets, sources, lags, strict=True)
+    }
+    edges = truth.edges
+    true = set(zip(edges["source"], edges["target"], edges["lag"], strict=True))
+    return 2 * len(found & true) / (len(found) + len(true))
+
+
+def _mean(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None

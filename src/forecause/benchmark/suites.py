@@ -1,0 +1,314 @@
+"""The suites: what each table and figure of the paper is made of, as data.
+
+A suite is a list of cells (the columns of a table: how to simulate), methods (its rows), sizes
+and seeds. The paper does not name the nonlinear form of its nonlinear tables; here it is monotonic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from forecause.errors import InputError
+
+BY_ROWS = "rows"  # stands for the paper's column of the same number of rows
+PAPER_ROWS = {50_000: "50K", 100_000: "100K", 1_000_000: "1M"}
+SIX_HOURS = 6 * 3600.0  # the paper's time limit
+
+System = Mapping[str, Any]  # keyword arguments of simulate besides rows and seed
+
+# The paper's graphs have 2.7 causes per variable and, to judge by its recall at k = 3, at most 3.
+BASE: System = {"nodes": 10, "max_lag": 5, "in_degree": 2.7, "max_in_degree": 3}
+MONOTONIC: System = {"mechanism": "monotonic"}
+EXTREME: System = {"mechanism": "monotonic", "vary_lag": True}
+LOW_DRIFT = 0.2  # share of the edges that move from one segment to the next
+
+BASELINES = (
+    "pcmci",
+    "pcmci-fdr",
+    "pcmci+",
+    "lpcmci",
+    "var-lingam",
+    "dynotears",
+    "nts-notears",
+    "tcdf",
+    "granger-pairwise",
+    "granger",
+    "var-fdr",
+    "cmlp",
+    "random",
+)
+OURS = ("forecause", "forecause-transformer", "additive", "linear", "dot-paper")
+STANDARD = (*OURS, *BASELINES, "random-oracle")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One column: its heading, how its data is simulated, and where the paper has its figures."""
+
+    name: str
+    system: System
+    paper: tuple[str, str] | None = None  # table and column; the column may be BY_ROWS
+
+    def paper_column(self, rows: int) -> tuple[str, str] | None:
+        """The paper's table and column for this many rows, if it has one."""
+        if self.paper is None or self.paper[1] != BY_ROWS:
+            return self.paper
+        return (self.paper[0], PAPER_ROWS[rows]) if rows in PAPER_ROWS else None
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Cells, methods, rows and seeds of one table, and how the table looks."""
+
+    name: str
+    title: str
+    cells: tuple[Cell, ...] = ()
+    methods: tuple[str, ...] = STANDARD
+    rows: tuple[int, ...] = (50_000,)
+    seeds: int = 3
+    limit: float = SIX_HOURS  # seconds per job
+    metrics: tuple[str, ...] = ("f1", "precision", "recall", "shd")
+    rows_as_columns: bool = False  # one table per cell with rows as columns, not the reverse
+    only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # method -> its cells
+    axis: str = "column"  # what the columns of its figures run along
+    note: str = ""
+    waits_for: str = ""  # what has to be built before this suite can run
+
+
+def _base(table: str, column: str = "Base", **system: Any) -> Cell:
+    return Cell(column, {**BASE, **system}, (table, column))
+
+
+def _sizes(table: str, key: str, letter: str, sizes: tuple[int, ...], **system: Any) -> list[Cell]:
+    return [_base(table, f"{letter}={size}", **{key: size}, **system) for size in sizes]
+
+
+def _segments(table: str, **system: Any) -> list[Cell]:
+    return [
+        Cell(f"{s} segments", {**BASE, "segments": s, **system}, (f"{table}_seg{s}", BY_ROWS))
+        for s in (2, 5, 10)
+    ]
+
+
+def _own(name: str, **system: Any) -> Cell:
+    """A column that the paper has only as a figure, or not at all."""
+    return Cell(name, {**BASE, **system})
+
+
+def _highdim(table: str, *more: Cell, **system: Any) -> tuple[Cell, ...]:
+    return (_base(table), *more, *_sizes(table, "nodes", "n", (25, 50, 100), **system))
+
+
+def _longrange(table: str, *more: Cell, **system: Any) -> tuple[Cell, ...]:
+    return (_base(table), *more, *_sizes(table, "max_lag", "k", (10, 25, 50), **system))
+
+
+NONLINEARITY = (
+    _base("nonlinearity", "Linear"),
+    _base("nonlinearity", "CAM-M", mechanism="monotonic"),
+    _base("nonlinearity", "CAM-PL+M", mechanism="piecewise-linear+monotonic"),
+    _base("nonlinearity", "MLP-Add", mechanism="mlp-add"),
+    _base("nonlinearity", "MLP-Cat", mechanism="mlp-concat"),
+)
+LINEAR_AND_NOT = (_own("linear"), _own("monotonic", **MONOTONIC))
+SMALL: System = {"nodes": 5, "max_lag": 2}  # of the paper's uncertainty analysis
+TINY: System = {"nodes": 5, "max_lag": 3, "in_degree": 2.0, "max_in_degree": 3}
+
+
+def _quick(name: str, paper: tuple[str, str] | None = None, **system: Any) -> Cell:
+    return Cell(name, {**TINY, **system}, paper)
+
+
+QUICK = Suite(
+    "quick",
+    "Every axis of the study, small",
+    cells=(
+        _quick("linear", ("nonlinearity", "Linear"), max_lag=2),
+        _quick("n=7", nodes=7),
+        _quick("k=5", max_lag=5),
+        _quick("monotonic", ("nonlinearity", "CAM-M"), mechanism="monotonic"),
+        _quick("MLP-add", ("nonlinearity", "MLP-Add"), mechanism="mlp-add"),
+        _quick(
+            "MLP-concat",
+            ("nonlinearity", "MLP-Cat"),
+            mechanism="mlp-concat",
+            max_in_degree=None,
+        ),
+        _quick("mixed unequal noise", noise="mixed", noise_variance=(0.5, 5.0)),
+        _quick("2 latents", latents=2, latent_autoregression=0.8),
+        _quick("2 segments", segments=2),
+        _quick("extreme low-drift", segments=2, drift=LOW_DRIFT, **EXTREME),
+    ),
+    rows=(1000,),
+    seeds=2,
+    limit=240.0,
+    only={"dot-paper": ("linear",), "forecause-transformer": ("linear", "MLP-concat")},
+    note="Small on purpose, so that all of it ends within ten minutes on two cores: it shows "
+    "what works at all, not how methods scale. The paper's figures are for 10 variables, lag 5 and "
+    "50,000 rows or more. The slowest methods run on some columns only.",
+)
+
+SUITES: dict[str, Suite] = {
+    suite.name: suite
+    for suite in (
+        QUICK,
+        Suite(
+            "highdim-linear",
+            "High-dimensional, linear",
+            _highdim("highdim_linear"),
+            axis="variables",
+        ),
+        Suite(
+            "highdim-nonlinear",
+            "High-dimensional, nonlinear (the paper's Base is linear)",
+            _highdim("highdim_nonlinear", _own("n=10", **MONOTONIC), **MONOTONIC),
+            axis="variables",
+        ),
+        Suite(
+            "longrange-linear",
+            "Long-range, linear",
+            _longrange("longrange_linear"),
+            axis="largest lag",
+        ),
+        Suite(
+            "longrange-nonlinear",
+            "Long-range, nonlinear (the paper's Base is linear)",
+            _longrange("longrange_nonlinear", _own("k=5", **MONOTONIC), **MONOTONIC),
+            axis="largest lag",
+        ),
+        Suite(
+            "nonlinearity",
+            "Nonlinear mechanisms",
+            NONLINEARITY,
+            rows=(50_000, 100_000),
+            axis="mechanism",
+        ),
+        Suite(
+            "latent",
+            "Hidden common causes",
+            (
+                _base("latent"),
+                *[_base("latent", f"{count} Latent", latents=count) for count in (3, 5, 10)],
+            ),
+            axis="hidden common causes",
+        ),
+        Suite(
+            "noise",
+            "Kinds of noise and unequal variances",
+            (
+                _base("noise", "Gaussian"),
+                _base("noise", "Uniform", noise="uniform"),
+                _base("noise", "Mixed", noise="mixed"),
+                _base("noise", "Hetero-S", noise_variance=(0.5, 5.0)),
+                _base("noise", "Hetero-L", noise_variance=(0.0, 10.0)),
+            ),
+            axis="noise",
+        ),
+        Suite(
+            "ns-regular",
+            "Non-stationary, regular: a fresh linear graph per segment",
+            (_base("ns_regular_seg2"), *_segments("ns_regular")),
+            rows=tuple(PAPER_ROWS),
+            rows_as_columns=True,
+            axis="rows",
+        ),
+        Suite(
+            "ns-extreme",
+            "Non-stationary, extreme: a fresh monotonic graph with its own lags per segment",
+            (_base("ns_extreme_seg2"), *_segments("ns_extreme", **EXTREME)),
+            rows=tuple(PAPER_ROWS),
+            rows_as_columns=True,
+            axis="rows",
+        ),
+        Suite(
+            "low-drift",
+            "Segments that differ in a few edges, beside fresh ones",
+            (
+                _own("regular fresh", segments=5),
+                _own("regular low-drift", segments=5, drift=LOW_DRIFT),
+                _own("extreme fresh", segments=5, **EXTREME),
+                _own("extreme low-drift", segments=5, drift=LOW_DRIFT, **EXTREME),
+            ),
+        ),
+        Suite(
+            "variants",
+            "Deep and shallow transformers, LRP and attention, top-k and threshold",
+            (
+                *[_own(f"k={lag}", max_lag=lag) for lag in (5, 10, 25)],
+                _own("monotonic", **MONOTONIC),
+                _own("MLP-concat", mechanism="mlp-concat"),
+                _own("2 segments", segments=2),
+                _own("5 segments", segments=5),
+            ),
+            methods=("deep", "shallow"),
+        ),
+        Suite(
+            "top-k",
+            "How much depends on k, per target and over the whole graph",
+            LINEAR_AND_NOT,
+            methods=("k-sensitivity",),
+            note="Each k is fixed beforehand; to pick the best row of this table would be to use "
+            "the truth.",
+        ),
+        Suite(
+            "cnn",
+            "A convolutional network in place of the transformer",
+            (*NONLINEARITY, _own("k=10", max_lag=10), _own("n=25", nodes=25)),
+            methods=("forecause", "dot-paper", "cnn-paper"),
+        ),
+        Suite(
+            "uncertainty",
+            "Scores from the spread of ranks over samples",
+            (_own("linear", **SMALL), _own("monotonic", **SMALL, **MONOTONIC)),
+            methods=("rank-scores",),
+            metrics=("f1", "auroc", "average_precision"),
+        ),
+        Suite(
+            "interventions",
+            "Agreement of relevance with the effect of interventions on the forecaster",
+            LINEAR_AND_NOT,
+            methods=("intervention-agreement",),
+            metrics=("spearman", "pearson", "f1"),
+        ),
+        Suite(
+            "domain-index",
+            "The domain as an input of the forecaster",
+            waits_for="a forecaster that takes the domain as an input",
+        ),
+        Suite(
+            "post-processing",
+            "Graphs refined past latents and instantaneous effects",
+            waits_for="the refinement of a discovered graph",
+        ),
+    )
+}
+
+
+def find_suite(name: str) -> Suite:
+    """The suite of this name, if it can be run."""
+    if name not in SUITES:
+        raise InputError(f"Unknown suite {name!r}; choose one of {', '.join(SUITES)}.")
+    suite = SUITES[name]
+    if suite.waits_for:
+        raise InputError(
+            f"The suite {name!r} is not available yet: it needs {suite.waits_for}, which does not "
+            "exist; see forecause bench --list for those that can be run."
+        )
+    return suite
+
+
+def describe_suites() -> list[str]:
+    """One line per suite: its name, what it is about and how large it is."""
+    width = max(map(len, SUITES))
+    lines = []
+    for suite in SUITES.values():
+        size = (
+            f"not available yet, needs {suite.waits_for}"
+            if suite.waits_for
+            else f"{len(suite.cells)} columns, {len(suite.methods)} methods, {suite.seeds} seeds, "
+            f"rows {', '.join(f'{rows:,}' for rows in suite.rows)}"
+        )
+        lines.append(f"{suite.name:{width}}  {suite.title} ({size})")
+    return lines

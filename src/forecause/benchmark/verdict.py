@@ -1,0 +1,97 @@
+"""Where Forecause wins and where it loses, computed from the results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from forecause.benchmark.aggregate import Column, Entry, Results, Row
+from forecause.benchmark.methods import METHODS
+
+LEAD = Row("forecause")
+LEVEL = 0.005  # a smaller difference in F1 is none
+
+
+def verdict(results: Results) -> list[str]:
+    """One line per column against its best truth-free rival, then one per rival over all columns.
+
+    Only rivals with a result for every seed are compared; a rival without one is not a win.
+    """
+    if LEAD.method not in results.suite.methods:
+        return ["Forecause's default is not part of this suite, so there is nothing to win here."]
+    rivals = [row for row in results.rows(oracle=False) if not METHODS[row.method].ours]
+    by_column = [_against_best(results, rivals, column) for column in results.columns()]
+    order = {"loses": 0, "wins": 1, "is level": 2, "has no result": 3, "has no rival": 4}
+    by_column.sort(key=lambda found: order[found[0]])
+    tally = ", ".join(
+        f"{outcome} {sum(o == outcome for o, _ in by_column)}"
+        for outcome in order
+        if any(o == outcome for o, _ in by_column)
+    )
+    lines = [f"Of {len(by_column)} columns, Forecause against the best rival of each: {tally}."]
+    lines.extend(line for _, line in by_column)
+    lines.extend(_over_columns(results, rival) for rival in rivals)
+    return lines + _own_settings(results)
+
+
+def _against_best(results: Results, rivals: Sequence[Row], column: Column) -> tuple[str, str]:
+    own = results.entry(LEAD, column, "f1")
+    entries = {row: results.entry(row, column, "f1") for row in rivals}
+    compared = {row: entry for row, entry in entries.items() if entry.complete}
+    if not own.complete:
+        state = ", ".join(dict.fromkeys(own.troubles)) or "not run"
+        return "has no result", f"has no result on {column.heading}: {state}"
+    if not compared:
+        return "has no rival", f"has no rival on {column.heading}"
+    best = max(compared, key=lambda row: compared[row].mean)
+    outcome = _outcome(own, compared[best])
+    line = f"{outcome} on {column.heading}: F1 {own.mean:.2f} against {compared[best].mean:.2f} "
+    return outcome, line + f"of {best.label}{_how_sure(own, compared[best], outcome)}"
+
+
+def _outcome(own: Entry, other: Entry) -> str:
+    difference = own.mean - other.mean
+    if abs(difference) < LEVEL:
+        return "is level"
+    return "wins" if difference > 0 else "loses"
+
+
+def _how_sure(own: Entry, other: Entry, outcome: str) -> str:
+    """Whether every seed, that is every system, says the same."""
+    if outcome == "is level" or own.asked < 2:
+        return ""
+    ahead = [own.values[seed] > other.values[seed] for seed in own.values]
+    behind = [own.values[seed] < other.values[seed] for seed in own.values]
+    return " (in every seed)" if all(ahead) or all(behind) else " (not in every seed)"
+
+
+def _over_columns(results: Results, rival: Row) -> str:
+    counts = {"wins": 0, "is level": 0, "loses": 0}
+    without = 0
+    for column in results.columns():
+        own, other = (results.entry(row, column, "f1") for row in (LEAD, rival))
+        if own.complete and other.complete:
+            counts[_outcome(own, other)] += 1
+        else:
+            without += 1
+    line = (
+        f"against {rival.label}: wins {counts['wins']}, level {counts['is level']}, "
+        f"loses {counts['loses']}"
+    )
+    return line + (f", not comparable {without}" if without else "")
+
+
+def _own_settings(results: Results) -> list[str]:
+    """Columns on which another setting of Forecause would have done better."""
+    lines = []
+    own_rows = [row for row in results.rows(oracle=False) if METHODS[row.method].ours]
+    for row in own_rows:
+        if row == LEAD:
+            continue
+        better = []
+        for column in results.columns():
+            default, other = (results.entry(r, column, "f1") for r in (LEAD, row))
+            if default.complete and other.complete and _outcome(default, other) == "loses":
+                better.append(f"{column.heading} ({other.mean:.2f} against {default.mean:.2f})")
+        if better:
+            lines.append(f"the default is behind {row.label} on {', '.join(better)}")
+    return lines
