@@ -1,6 +1,7 @@
 """Small systems that several tests look at."""
 
 import numpy as np
+import torch
 
 
 def chain(rows: int = 2000, seed: int = 0) -> np.ndarray:
@@ -19,3 +20,8 @@ CHAIN_EDGES = {("a", "b", 1), ("b", "c", 2), ("c", "c", 1)}
 def edge_set(graph) -> set[tuple[str, str, int]]:
     """The edges of a graph as (source, target, lag)."""
     return set(graph.edges[["source", "target", "lag"]].itertuples(index=False, name=None))
+
+
+def with_next(past: torch.Tensor) -> torch.Tensor:
+    """Windows with this past; the value that follows is zero."""
+    return torch.cat([past, torch.zeros_like(past[:, :1])], dim=1)

@@ -130,6 +130,28 @@ def test_the_paper_preset_brings_the_papers_rules():
     assert make_settings(preset="paper", readout="gradient").readout == "gradient"
 
 
+def test_a_head_that_learns_the_distribution_brings_the_score_readout():
+    assert make_settings().readout == "gradient"
+    assert make_settings(head="gaussian").readout == "score"
+    assert make_settings(head="gaussian", readout="lrp").readout == "lrp"
+    assert make_settings(head="mixture", preset="paper").readout == "score"
+    with pytest.raises(fc.InputError, match="setting head='poisson'"):
+        make_settings(head="poisson")
+
+
+def test_a_run_with_learned_variance_is_saved_and_loaded(tmp_path):
+    values = table(chain(600))
+    found = fc.discover(
+        values, 2, forecaster="mlp", head="auto", preset="quick", select="top-k", k=1
+    )
+    assert edge_set(found.graph) >= {("a", "b", 1), ("b", "c", 2)}
+    again = fc.load(found.save(tmp_path / "run"))
+    assert again.settings == found.settings
+    windows = Windows.of(fc.Panel.of(values), 2).at(np.arange(50))
+    expected = relevance(found.forecaster, windows, "score")
+    assert relevance(again.forecaster, windows, "score").equals(expected)
+
+
 def test_without_enough_rows_for_tests_top_k_still_works():
     values = table(chain(40))
     with pytest.raises(fc.InputError, match="choose edges by --select top-k"):

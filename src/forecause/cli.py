@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from forecause import __version__
-from forecause.options import ByName, ForecasterName, PresetName, ReadoutName, RuleName
+from forecause.options import ByName, ForecasterName, HeadChoice, PresetName, ReadoutName, RuleName
 
 app = typer.Typer(
     name="forecause",
@@ -54,9 +54,22 @@ def discover(
     preset: Annotated[
         PresetName, typer.Option(help="paper: the published model, readout and rule.")
     ] = "default",
+    head: Annotated[
+        HeadChoice,
+        typer.Option(
+            help="What is learned of the distribution: mse the mean, gaussian the variance too, "
+            "mixture any shape, auto whichever predicts better."
+        ),
+    ] = "mse",
     readout: Annotated[
-        ReadoutName | None, typer.Option(help="How relevance is read.  [default: gradient]")
+        ReadoutName | None,
+        typer.Option(
+            help="How relevance is read.  [default: gradient, or score with another head than mse]"
+        ),
     ] = None,
+    cross_fit: Annotated[
+        int, typer.Option(help="Read from this many models fitted on disjoint time; 0: one.")
+    ] = 0,
     select: Annotated[
         RuleName | None, typer.Option(help="How edges are chosen.  [default: auto]")
     ] = None,
@@ -74,6 +87,9 @@ def discover(
     json: Annotated[
         Path | None, typer.Option(help="Also write the graph as JSON to this file.")
     ] = None,
+    power: Annotated[
+        bool, typer.Option("--power", help="Also measure which edges can be found; takes longer.")
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Find which variable drives which, with which delay, and write a report."""
@@ -88,7 +104,9 @@ def discover(
             data[0] if len(data) == 1 else list(data),
             max_lag,
             preset=preset,
+            head=head,
             by=by,
+            cross_fit=cross_fit,
             time=time,
             series=series,
             domain=domain,
@@ -98,6 +116,8 @@ def discover(
             report=report,
             **{name: value for name, value in asked.items() if value is not None},
         )
+        if power:
+            found = found.with_power(report=report)
         report("writing the results", 0.0)
         folder = found.save(out or Path(f"{data[0].stem}-forecause"))
     if json:
@@ -192,6 +212,98 @@ def score(
         terminal.show_json(metrics)
     else:
         terminal.show_scores(metrics)
+
+
+@app.command()
+def power(
+    folder: Annotated[Path, typer.Argument(help="A folder written by discover.")],
+    repeats: Annotated[
+        int | None,
+        typer.Option(help="Simulations.  [default: 5 for linear or additive, otherwise 1]"),
+    ] = None,
+    seed: Seed = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Simulate from a saved run, discover again: which edges can be found in such data?"""
+    from forecause import load, terminal
+
+    with terminal.progress(quiet) as report:
+        found = load(folder).with_power(seed=seed, repeats=repeats, report=report)
+        found.save(folder)
+    terminal.show_power(found, as_json=json)
+
+
+@app.command()
+def bench(
+    suite: Annotated[str, typer.Argument(help="Name of the suite; --list shows them.")] = "quick",
+    rows: Annotated[str | None, typer.Option(help="Rows per system, several by comma.")] = None,
+    seeds: Annotated[int | None, typer.Option(help="Systems per column.")] = None,
+    methods: Annotated[str | None, typer.Option(help="Methods, by comma.")] = None,
+    columns: Annotated[str | None, typer.Option(help="Columns, by comma.")] = None,
+    limit: Annotated[float | None, typer.Option(help="Most seconds per job.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Processes.  [default: one per core]", show_default=False)
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the results.  [default: bench-SUITE]")
+    ] = None,
+    quiet: Quiet = False,
+    show: Annotated[bool, typer.Option("--list", help="Show the suites and end.")] = False,
+) -> None:
+    """Run a benchmark beside the paper's figures; a stopped run continues where it was."""
+    from forecause.benchmark.options import names, numbers
+    from forecause.benchmark.suites import describe_suites, find_suite
+
+    if show:
+        typer.echo("\n".join(describe_suites()))
+        return
+    chosen = find_suite(suite)
+    from forecause import terminal
+    from forecause.benchmark.run import run_suite
+
+    try:
+        with terminal.progress(quiet) as report:
+            done = run_suite(
+                chosen,
+                rows=numbers(rows),
+                seeds=seeds,
+                methods=names(methods),
+                columns=names(columns),
+                limit=limit,
+                jobs=jobs,
+                out=out,
+                report=report,
+            )
+    except _Interrupted:
+        _fail("stopped; finished jobs are kept, the same command continues.", 130)
+    typer.echo("\n".join([*done.verdict, f"table: {done.table}"]))
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(help="A folder written by discover.")],
+    compare: Annotated[
+        Path | None, typer.Option(help="Another such folder, to show what differs.")
+    ] = None,
+    truth: Annotated[
+        Path | None, typer.Option(help="The true graph.json, where it is known.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The page to write.  [default: FOLDER/report.html]")
+    ] = None,
+) -> None:
+    """Write the page of a saved run again, beside another run or the truth."""
+    from forecause.graph.lagged import LaggedGraph
+    from forecause.store import PAGE, load_run
+
+    found = load_run(folder)
+    page = found.report(
+        out or folder / PAGE,
+        compare=load_run(compare) if compare else None,
+        truth=LaggedGraph.from_json(truth) if truth else None,
+    )
+    typer.echo(str(page))
 
 
 class _Interrupted(BaseException):

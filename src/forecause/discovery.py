@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,13 @@ from forecause.forecast.base import Forecaster
 from forecause.graph.lagged import LaggedGraph
 
 if TYPE_CHECKING:
+    from forecause.alerts import Alert
+    from forecause.forecast.base import Report
     from forecause.pipeline import DiscoverSettings
+    from forecause.power import Power
+    from forecause.report.plots import Plots
+
+SAMPLE_WINDOWS = 200  # kept with a run for later looks, such as interventions
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,7 @@ class DataSummary:
     mean: npt.NDArray[np.float64]  # (variable,)
     sd: npt.NDArray[np.float64]  # (variable,)
     latest: npt.NDArray[np.float64]  # (series, max_lag, variable), the end of each series
+    sample: npt.NDArray[np.float64]  # (window, max_lag + 1, variable), standardised, over all time
 
     @classmethod
     def of(cls, windows: Windows) -> DataSummary:
@@ -60,7 +67,14 @@ class DataSummary:
             mean=windows.scale.mean,
             sd=windows.scale.sd,
             latest=latest,
+            sample=_sample(windows),
         )
+
+
+def _sample(windows: Windows) -> npt.NDArray[np.float64]:
+    """Windows evenly spread over time, (window, max_lag + 1, variable)."""
+    places = np.linspace(0, len(windows) - 1, min(SAMPLE_WINDOWS, len(windows)))
+    return np.asarray(windows.draw(np.unique(places.astype(np.int64))), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +87,9 @@ class Discovery:
     losses: pd.DataFrame  # held-out loss per variable and candidate, and which was chosen
     settings: DiscoverSettings
     data: DataSummary
+    evidence: dict[str, Any] = field(default_factory=dict)  # for the page; see report.evidence
+    alerts: tuple[Alert, ...] = ()  # reasons for doubt; empty is good
+    measured_power: Power | None = None  # what `power` found, if it was asked for
 
     @property
     def scores(self) -> xr.DataArray:
@@ -102,11 +119,41 @@ class Discovery:
         index = pd.RangeIndex(1, steps + 1, name="step")
         return pd.DataFrame(np.stack(rows), index=index, columns=list(self.data.variables))
 
-    def report(self, path: str | Path = "report.html") -> Path:
-        """Write the one-page report."""
+    def power(
+        self, seed: int = 0, repeats: int | None = None, report: Report | None = None
+    ) -> Power:
+        """Which of its edges a run like this one would find again, by their strength.
+
+        Simulates from the forecaster along the graph and rediscovers; see forecause.power.
+        """
+        from forecause.power import measure_power
+
+        return measure_power(self, seed=seed, repeats=repeats, report=report)
+
+    def with_power(
+        self, seed: int = 0, repeats: int | None = None, report: Report | None = None
+    ) -> Discovery:
+        """This run together with its `power`, which is then saved and reported with it."""
+        return replace(self, measured_power=self.power(seed, repeats, report))
+
+    @property
+    def plot(self) -> Plots:
+        """Figures of this run: `plot.graph()`, `plot.heatmap()`, ...; matplotlib axes in and out."""
+        from forecause.report.plots import Plots
+
+        return Plots(self)
+
+    def report(
+        self,
+        path: str | Path = "report.html",
+        *,
+        compare: Discovery | None = None,
+        truth: LaggedGraph | None = None,
+    ) -> Path:
+        """Write the one-page report, beside another run or the true graph if given."""
         from forecause.report.page import write_report
 
-        return write_report(self, Path(path))
+        return write_report(self, Path(path), compare=compare, truth=truth)
 
     def save(self, folder: str | Path) -> Path:
         """Save the run; `forecause.load(folder)` gives it back."""

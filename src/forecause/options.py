@@ -4,8 +4,10 @@ from typing import Literal
 
 ForecasterName = Literal["auto", "transformer", "mlp", "cnn", "additive", "linear"]
 PresetName = Literal["default", "paper", "quick"]
+HeadName = Literal["mse", "gaussian", "mixture"]
+HeadChoice = Literal["mse", "gaussian", "mixture", "auto"]
 ReadoutName = Literal[
-    "gradient", "input-gradient", "lrp", "cp-lrp", "attention", "rollout", "intervention"
+    "gradient", "score", "input-gradient", "lrp", "cp-lrp", "attention", "rollout", "intervention"
 ]
 RuleName = Literal["auto", "fdr", "top-k", "global-top-k", "uniform"]
 ByName = Literal["score", "rank"]

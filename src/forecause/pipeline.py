@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from pydantic import Field, ValidationError
 
+from forecause.alerts import find_alerts
+from forecause.attribute import cross_fitted
 from forecause.attribute import relevance as read_relevance
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows
 from forecause.discovery import DataSummary, Discovery
 from forecause.errors import InputError
-from forecause.forecast import Forecaster, fit_forecaster
+from forecause.forecast import fit_forecaster
 from forecause.forecast.base import Report, Settings, silent
-from forecause.forecast.choice import Choice
-from forecause.forecast.significance import edge_p_values
+from forecause.forecast.significance import edge_tests
+from forecause.forecast.variance_test import variance_p_values
 from forecause.graph import select as rules
 from forecause.graph.fdr import adjusted_p_values
 from forecause.graph.lagged import LaggedGraph
-from forecause.options import ByName, ForecasterName, PresetName, ReadoutName, RuleName
+from forecause.options import ByName, ForecasterName, HeadChoice, PresetName, ReadoutName, RuleName
+from forecause.report.evidence import collect
 
 READ_WINDOWS = 2000  # windows the relevance is averaged over
-LEAST_SHARE = 0.01  # of what moves a target, below which an input is not called a cause
+LEAST_SHARE = 0.003  # of what moves a target, below which an input is not called a cause
+SUSPECT_SHARE = (
+    0.02  # above which an input's products with others are tested whatever it shows alone
+)
+EDGE_DETAILS = ("q_value", "stability", "mean_rank", "sd_rank", "sign_consistency")
 PAPER_RULES = {"forecaster": "transformer", "readout": "lrp", "select": "top-k", "k": 3}
 
 
@@ -33,11 +42,13 @@ class DiscoverSettings(Settings):
     max_lag: int = Field(default=5, ge=1)
     forecaster: ForecasterName = "auto"
     preset: PresetName = "default"
+    head: HeadChoice = "mse"  # what a neural forecaster learns of the distribution
     readout: ReadoutName = "gradient"
+    cross_fit: int = Field(default=0, ge=0)  # models on disjoint blocks of time; 0: one model
     select: RuleName = "auto"
     by: ByName = "score"  # what top-k and global-top-k compare
     k: int = Field(default=3, ge=1)
-    fdr: float = Field(default=0.01, gt=0, lt=1)
+    fdr: float = Field(default=0.02, gt=0, lt=1)
     held_out: float = Field(default=0.2, gt=0, lt=0.9)
     seed: int = Field(default=0, ge=0)
     device: str = "auto"
@@ -62,19 +73,24 @@ def discover(
     chosen = make_settings(max_lag=max_lag, **settings)
     panel = Panel.of(data, time=time, series=series, domain=domain, interpolate=interpolate)
     windows = Windows.of(panel, chosen.max_lag)
-    forecaster, losses = fit_forecaster(
+    fit = partial(
+        fit_forecaster,
         chosen.forecaster,
-        windows,
         preset=chosen.preset,
+        head=chosen.head,
         held_out=chosen.held_out,
         seed=chosen.seed,
         device=pick_device(chosen.device),
         report=report,
     )
+    forecaster, losses = fit(windows)
     sample = windows.sample(READ_WINDOWS, np.random.default_rng(chosen.seed))
     found = read_relevance(forecaster, sample, chosen.readout, report)
-    found["p_value"] = _p_values(windows, forecaster, chosen, like=found["relevance"])
-    return Discovery(
+    if chosen.cross_fit:
+        parts = [fit(part)[0] for part in windows.interleaved(chosen.cross_fit)]
+        found["relevance"] = cross_fitted(parts, sample, chosen.readout, report)
+    found = found.merge(_tests(windows, found["relevance"], chosen))
+    discovery = Discovery(
         graph=_graph(found, chosen),
         relevance=found,
         forecaster=forecaster.cpu(),
@@ -82,10 +98,18 @@ def discover(
         settings=chosen,
         data=DataSummary.of(windows),
     )
+    alerts = find_alerts(windows, forecaster, losses, discovery.graph, chosen.held_out)
+    return replace(discovery, alerts=alerts, evidence=collect(discovery, windows))
 
 
 def make_settings(**settings: Any) -> DiscoverSettings:
-    """Checked settings; `preset='paper'` brings the paper's rules unless they are overridden."""
+    """Checked settings; `preset='paper'` brings the paper's rules unless they are overridden.
+
+    A head that learns more than the mean brings the readout `score`: a parent that drives only
+    the variance is invisible to the gradient of the mean.
+    """
+    if settings.get("head", "mse") != "mse":
+        settings = {"readout": "score"} | settings
     if settings.get("preset") == "paper":
         settings = PAPER_RULES | settings
     try:
@@ -110,18 +134,21 @@ def pick_device(asked: str) -> str:
     return "mps" if torch.backends.mps.is_available() else "cpu"
 
 
-def _p_values(
-    windows: Windows, forecaster: Forecaster, settings: DiscoverSettings, like: xr.DataArray
-) -> xr.DataArray:
+def _tests(windows: Windows, scores: xr.DataArray, settings: DiscoverSettings) -> xr.Dataset:
     """Tests of every candidate; unknown (nan) where there are too few rows and no need."""
-    kinds = forecaster.settings.kinds if isinstance(forecaster, Choice) else [forecaster.kind]
-    curved = [kind != "linear" for kind in kinds]
     try:
-        return edge_p_values(windows, curved * (windows.shape[1] // len(curved)))
+        suspects = rules.target_shares(scores) >= SUSPECT_SHARE
+        tests = edge_tests(windows, suspects, settings.fdr)
+        if settings.head != "mse":  # an effect on the mean or on the variance counts
+            smaller = np.minimum(tests["p_value"], variance_p_values(windows))
+            tests["p_value"] = np.minimum(2 * smaller, 1.0)
     except InputError:
         if settings.select in ("auto", "fdr"):
             raise
-        return xr.full_like(like, np.nan)
+        unknown = xr.full_like(scores, np.nan)
+        tests = xr.Dataset({"p_value": unknown, "stability": unknown})
+    tests["q_value"] = tests["p_value"].copy(data=adjusted_p_values(tests["p_value"].values))
+    return tests
 
 
 def _graph(found: xr.Dataset, settings: DiscoverSettings) -> LaggedGraph:
@@ -137,15 +164,11 @@ def _graph(found: xr.Dataset, settings: DiscoverSettings) -> LaggedGraph:
             chosen = rules.uniform(scores)
         case "auto" | "fdr":
             chosen = rules.false_discovery(scores, found["p_value"], settings.fdr, LEAST_SHARE)
-    q_values = found["p_value"].copy(data=adjusted_p_values(found["p_value"].values))
     details: dict[str, xr.DataArray] = {
         "effect": found["effect"],
         "sign": found["effect"].copy(data=np.sign(found["effect"].values).astype(int)),
         "share": rules.target_shares(scores),
-        "confidence": 1 - q_values,
-        "q_value": q_values,
-        "mean_rank": found["mean_rank"],
-        "sd_rank": found["sd_rank"],
-        "sign_consistency": found["sign_consistency"],
+        "confidence": 1 - found["q_value"],
+        **{name: found[name] for name in EDGE_DETAILS},
     }
     return LaggedGraph.from_scores(scores, chosen, details)

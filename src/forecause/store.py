@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +17,17 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from forecause import __version__
+from forecause.alerts import Alert
 from forecause.discovery import DataSummary, Discovery
 from forecause.errors import InputError
 from forecause.forecast import build
 from forecause.graph.lagged import AXES, LaggedGraph
+from forecause.power import Power
 
 FORMAT = "forecause.run/1"
-ARRAYS = ("mean", "sd", "latest")  # fields of DataSummary kept with the weights
+ARRAYS = ("mean", "sd", "latest", "sample")  # fields of DataSummary kept with the weights
 RUN, GRAPH, EDGES, MODEL = "run.json", "graph.json", "edges.csv", "model.safetensors"
+EVIDENCE, PAGE, POWER = "report.json", "report.html", "power.json"
 
 
 def save(found: Discovery, folder: Path) -> Path:
@@ -38,16 +41,32 @@ def save(found: Discovery, folder: Path) -> Path:
         found.graph.to_csv(made / EDGES)
         (made / RUN).write_text(json.dumps(_describe(found), indent=2) + "\n", encoding="utf-8")
         save_file(_tensors(found), made / MODEL)
-        found.report(made / "report.html")
+        (made / EVIDENCE).write_text(json.dumps(found.evidence) + "\n", encoding="utf-8")
+        found.report(made / PAGE)
+        if found.measured_power:
+            power = json.dumps(found.measured_power.to_dict(), indent=2)
+            (made / POWER).write_text(power + "\n", encoding="utf-8")
         folder.mkdir(exist_ok=True)
+        (folder / POWER).unlink(missing_ok=True)  # of an older run
         for file in made.iterdir():
             shutil.move(file, folder / file.name)
     return folder
 
 
-def load(folder: str | Path) -> Discovery:
-    """Read a saved run; a damaged or foreign folder is an InputError."""
-    folder = Path(folder)
+def load(path: str | Path) -> Any:
+    """A saved run as a Discovery, or of a report's page the LaggedGraph with its scores.
+
+    A damaged or foreign folder or page is an InputError.
+    """
+    if Path(path).suffix.lower() in (".html", ".htm") and not Path(path).is_dir():
+        from forecause.report.page import read_report
+
+        return read_report(Path(path))
+    return load_run(Path(path))
+
+
+def load_run(folder: Path) -> Discovery:
+    """Read a saved run."""
     missing = [name for name in (RUN, GRAPH, MODEL) if not (folder / name).is_file()]
     if missing:
         raise InputError(f"{folder} is not a saved run: {missing[0]} is missing.")
@@ -78,6 +97,7 @@ def _describe(found: Discovery) -> dict[str, Any]:
             "settings": found.forecaster.settings.model_dump(mode="json"),
         },
         "losses": found.losses.reset_index().to_dict(orient="list"),
+        "alerts": [asdict(alert) for alert in found.alerts],
         "relevance": {
             "names": [str(name) for name in found.relevance.data_vars],
             "attributes": dict(found.relevance.attrs),
@@ -130,11 +150,30 @@ def _restore(folder: Path, about: dict[str, Any]) -> Discovery:
         losses=losses,
         settings=make_settings(**about["settings"]),
         data=data,
+        evidence=_evidence(folder / EVIDENCE),
+        alerts=_alerts(about.get("alerts", [])),
+        measured_power=_power(folder / POWER),
     )
 
 
+def _evidence(path: Path) -> dict[str, Any]:
+    """What the page shows; a run without it has a shorter page."""
+    content = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return content if isinstance(content, dict) else {}
+
+
+def _alerts(saved: list[dict[str, Any]]) -> tuple[Alert, ...]:
+    return tuple(Alert(one["code"], one["sentence"], tuple(one["variables"])) for one in saved)
+
+
+def _power(path: Path) -> Power | None:
+    if not path.is_file():
+        return None
+    return Power.from_dict(json.loads(path.read_text(encoding="utf-8")))
+
+
 def _tensor(values: np.ndarray[Any, Any]) -> torch.Tensor:
-    return torch.from_numpy(np.ascontiguousarray(values, dtype=np.float64))
+    return torch.from_numpy(np.array(values, dtype=np.float64, order="C"))  # no negative strides
 
 
 def _first_line(error: Exception) -> str:

@@ -64,6 +64,10 @@ def show_discovery(found: Discovery, folder: Path) -> None:
     if more > 0:
         console.print(Text(f"... and {more} more in edges.csv"))
     console.print(_loss_table(found))
+    for alert in found.alerts:
+        console.print(Text(f"note: {alert.sentence}"), soft_wrap=True)
+    if found.measured_power:
+        console.print(Text(f"note: {found.measured_power.sentence}"), soft_wrap=True)
     console.print(Text(f"report: {folder / 'report.html'}"), soft_wrap=True)
 
 
@@ -76,6 +80,24 @@ def show_scores(metrics: Mapping[str, Any]) -> None:
     chance = [_number(metrics["null"][view].get("f1")) for view in views]
     table.add_row("f1 by chance", *chance)
     Console().print(table)
+
+
+def show_power(found: Discovery, as_json: bool) -> None:
+    """Recovered and false edges per strength, and the answer in words."""
+    power = found.measured_power
+    if power is None:
+        return
+    if as_json:
+        show_json(power.to_dict())
+        return
+    table = Table("strength", "edges", "recovered", "found", "false")
+    for row in power.to_dict()["strengths"]:
+        upper = f"to {row['to']:g}" if row["to"] is not None else "and more"
+        counts = [_number(row[name]) for name in ("edges", "recovered", "found", "false")]
+        table.add_row(f"{row['from']:g} {upper}", *counts)
+    console = Console()
+    console.print(table)
+    console.print(Text(power.sentence), soft_wrap=True)
 
 
 def show_json(value: Any) -> None:

@@ -5,6 +5,7 @@ from forecause.attribute import READOUTS
 from forecause.errors import InputError
 from forecause.forecast.linear import Linear, LinearSettings
 from forecause.forecast.transformer import Transformer, TransformerSettings
+from systems import with_next
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def model():
 def test_a_target_attends_one_in_all(model):
     past = torch.randn(4, 3, 2)
     for name in ("attention", "rollout"):
-        found = READOUTS[name].per_sample(model, past)
+        found = READOUTS[name].per_sample(model, with_next(past))
         assert found.shape == (4, 2, 3, 2)
         torch.testing.assert_close(found.sum((2, 3)), torch.ones(4, 2))
 
@@ -30,7 +31,7 @@ def test_rollout_multiplies_the_layers(model):
     first, second = (a.mean(1)[0] for a in model.attentions(past))
     eye = torch.eye(6)
     expected = (0.5 * second + 0.5 * eye) @ (0.5 * first + 0.5 * eye)
-    found = READOUTS["rollout"].per_sample(model, past)[0]
+    found = READOUTS["rollout"].per_sample(model, with_next(past))[0]
     torch.testing.assert_close(found, expected[-2:].view(2, 3, 2))
 
 
@@ -39,10 +40,10 @@ def test_attention_follows_the_static_bias(model):
         for block in model.blocks:
             block.bias.zero_()
             block.bias[:, -1, 2] = 50.0  # last target, token of step 1, variable 0
-    found = READOUTS["attention"].per_sample(model, torch.randn(4, 3, 2))
+    found = READOUTS["attention"].per_sample(model, torch.randn(4, 4, 2))
     torch.testing.assert_close(found[:, 1, 1, 0], torch.ones(4))
 
 
 def test_other_forecasters_are_refused():
     with pytest.raises(InputError, match="found the forecaster 'linear'; use --forecaster trans"):
-        READOUTS["attention"].per_sample(Linear((2, 2), LinearSettings()), torch.randn(1, 2, 2))
+        READOUTS["attention"].per_sample(Linear((2, 2), LinearSettings()), torch.randn(1, 3, 2))

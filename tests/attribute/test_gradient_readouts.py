@@ -7,6 +7,7 @@ from forecause.attribute import READOUTS, relevance
 from forecause.forecast.cnn import CNN, CNNSettings
 from forecause.forecast.mlp import MLP, MLPSettings
 from forecause.forecast.transformer import Transformer, TransformerSettings
+from systems import with_next
 
 MODELS = {
     "transformer": lambda: Transformer((2, 3), TransformerSettings(width=8, heads=2, layers=2)),
@@ -30,7 +31,7 @@ def past():
 
 
 def test_gradients_agree_with_finite_differences(model, past):
-    found = READOUTS["gradient"].per_sample(model, past)
+    found = READOUTS["gradient"].per_sample(model, with_next(past))
     h = 1e-6
     for step in range(2):
         for source in range(3):
@@ -42,8 +43,8 @@ def test_gradients_agree_with_finite_differences(model, past):
 
 @pytest.mark.filterwarnings("ignore:Input Tensor")
 def test_gradient_and_input_times_gradient_agree_with_captum(model, past):
-    gradient = READOUTS["gradient"].per_sample(model, past)
-    product = READOUTS["input-gradient"].per_sample(model, past)
+    gradient = READOUTS["gradient"].per_sample(model, with_next(past))
+    product = READOUTS["input-gradient"].per_sample(model, with_next(past))
     for target in range(3):
         saliency = captum.attr.Saliency(model).attribute(past, target=target, abs=False)
         torch.testing.assert_close(gradient[:, target], saliency)
@@ -52,7 +53,7 @@ def test_gradient_and_input_times_gradient_agree_with_captum(model, past):
 
 
 def test_an_intervention_is_captums_ablation_with_the_sign_turned(model, past):
-    found = READOUTS["intervention"].per_sample(model, past)
+    found = READOUTS["intervention"].per_sample(model, with_next(past))
     for target in range(3):
         # ablation: f(x) - f(baseline at one feature); the baseline is one sd above
         change = captum.attr.FeatureAblation(model).attribute(

@@ -9,6 +9,7 @@ from forecause.attribute import READOUTS
 from forecause.forecast.mlp import MLP, MLPSettings
 from forecause.forecast.rules import ATTN_LRP, CP_LRP
 from forecause.forecast.transformer import Transformer, TransformerSettings, _norm
+from systems import with_next
 
 RULES = {"lrp": ATTN_LRP, "cp-lrp": CP_LRP}
 
@@ -103,7 +104,7 @@ def test_it_equals_epsilon_lrp_written_out(rule, layers, static_bias):
         if "bias" in name or "norm" in name:
             parameter += 0.2 * torch.randn_like(parameter)
     past = torch.randn(3, 3, 2, dtype=torch.float64)
-    found = READOUTS[rule].per_sample(model, past)
+    found = READOUTS[rule].per_sample(model, with_next(past))
     for sample in range(3):
         for target in range(2):
             expected = explain(model, past[sample], target, rule)
@@ -141,5 +142,5 @@ def test_in_a_relu_network_lrp_is_input_times_gradient():
     with torch.no_grad():
         model.last.normal_()
     past = torch.randn(5, 2, 3, dtype=torch.float64)
-    lrp = READOUTS["lrp"].per_sample(model, past)
-    torch.testing.assert_close(lrp, READOUTS["input-gradient"].per_sample(model, past))
+    lrp = READOUTS["lrp"].per_sample(model, with_next(past))
+    torch.testing.assert_close(lrp, READOUTS["input-gradient"].per_sample(model, with_next(past)))

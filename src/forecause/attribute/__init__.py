@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+import torch
 import xarray as xr
 from torch import Tensor
 
@@ -12,26 +13,33 @@ from forecause.attribute.attention import attention_rollout, raw_attention
 from forecause.attribute.gradient import gradient, input_times_gradient
 from forecause.attribute.intervention import intervention
 from forecause.attribute.lrp import attn_lrp, cp_lrp
+from forecause.attribute.score import score
 from forecause.attribute.stream import RelevanceStream
 from forecause.data.windows import Windows
 from forecause.errors import InputError
 from forecause.forecast.base import Forecaster, Report, silent
 
-__all__ = ["READOUTS", "Readout", "relevance"]
+__all__ = ["READOUTS", "Readout", "cross_fitted", "relevance"]
 
 BATCH_NUMBERS = 4_000_000  # per-sample relevances held at once
 
 
 @dataclass(frozen=True)
 class Readout:
-    """Signed relevance per sample (batch, target, step, source), and how it is averaged."""
+    """Signed relevance per sample (batch, target, step, source), and how it is averaged.
+
+    It is read from windows (batch, max_lag + 1, variable): the past and what followed.
+    """
 
     per_sample: Callable[[Forecaster, Tensor], Tensor]
     power: int  # 2: mean square (an energy); 1: mean absolute value
+    direction: Callable[[Forecaster, Tensor], Tensor] | None = None  # if not per_sample's own
 
 
 READOUTS = {
     "gradient": Readout(gradient, power=2),
+    # The mean of a score is zero whatever the effect, so the gradient tells the direction.
+    "score": Readout(score, power=2, direction=gradient),
     "input-gradient": Readout(input_times_gradient, power=1),
     "lrp": Readout(attn_lrp, power=1),
     "cp-lrp": Readout(cp_lrp, power=1),
@@ -48,15 +56,49 @@ def relevance(
 
     The result's variables are described in RelevanceStream.result.
     """
-    if readout not in READOUTS:
-        raise InputError(f"Unknown readout {readout!r}; choose one of {', '.join(READOUTS)}.")
-    chosen = READOUTS[readout]
-    steps, variables = windows.shape
-    size = max(1, min(512, BATCH_NUMBERS // (steps * variables**2)))
+    chosen = _readout(readout)
     stream = RelevanceStream(chosen.power)
-    device = next(iter(forecaster.state_dict().values())).device
-    for batch in windows.batches(size):
-        past = batch[:, :-1].to(device)
-        stream.add(chosen.per_sample(forecaster, past).detach())
+    for window in _batches(forecaster, windows):
+        direction = chosen.direction(forecaster, window).detach() if chosen.direction else None
+        stream.add(chosen.per_sample(forecaster, window).detach(), direction)
         report("reading out", stream.count / len(windows))
     return stream.result(windows.panel.variables).assign_attrs(readout=readout)
+
+
+def cross_fitted(
+    forecasters: Sequence[Forecaster],
+    windows: Windows,
+    readout: str = "gradient",
+    report: Report = silent,
+) -> xr.DataArray:
+    """Relevance from several forecasters fitted on disjoint data, (target, source, lag).
+
+    The mean, over samples and pairs of forecasters, of the product of their signed relevance at
+    the same input. What a forecaster learned from noise is independent between them, so it
+    averages to zero (and may be negative) instead of adding a floor as a square does.
+    """
+    if len(forecasters) < 2:
+        raise InputError(f"Cross-fitting needs at least 2 parts, found {len(forecasters)}.")
+    chosen, pairs = _readout(readout), len(forecasters) * (len(forecasters) - 1)
+    stream = RelevanceStream(power=1)
+    for window in _batches(forecasters[0], windows):
+        signed = torch.stack([chosen.per_sample(f, window).detach() for f in forecasters])
+        # sum over a != b of g_a g_b = (sum g)^2 - sum g^2
+        stream.add((signed.sum(0).square() - signed.square().sum(0)) / pairs)
+        report("reading out the parts", stream.count / len(windows))
+    return stream.result(windows.panel.variables)["effect"].rename("relevance")
+
+
+def _readout(name: str) -> Readout:
+    if name not in READOUTS:
+        raise InputError(f"Unknown readout {name!r}; choose one of {', '.join(READOUTS)}.")
+    return READOUTS[name]
+
+
+def _batches(forecaster: Forecaster, windows: Windows) -> Iterator[Tensor]:
+    """Windows on the forecaster's device, few enough for their relevance to fit in memory."""
+    steps, variables = windows.shape
+    size = max(1, min(512, BATCH_NUMBERS // (steps * variables**2)))
+    device = next(iter(forecaster.state_dict().values())).device
+    for batch in windows.batches(size):
+        yield batch.to(device)

@@ -10,17 +10,17 @@ from forecause.forecast.base import Forecaster
 from forecause.forecast.transformer import Transformer
 
 
-def raw_attention(forecaster: Forecaster, past: Tensor) -> Tensor:
+def raw_attention(forecaster: Forecaster, window: Tensor) -> Tensor:
     """Attention of the last step's tokens, averaged over heads and layers."""
-    transformer = _transformer(forecaster)
+    transformer, past = _transformer(forecaster), window[:, :-1]
     with torch.no_grad():
         weights = torch.stack(transformer.attentions(past)).mean((0, 2))
     return _of_targets(weights, past)
 
 
-def attention_rollout(forecaster: Forecaster, past: Tensor) -> Tensor:
+def attention_rollout(forecaster: Forecaster, window: Tensor) -> Tensor:
     """Attention multiplied through the layers, half of every layer being the residual."""
-    transformer = _transformer(forecaster)
+    transformer, past = _transformer(forecaster), window[:, :-1]
     with torch.no_grad():
         layers = [layer.mean(1) for layer in transformer.attentions(past)]
     tokens = layers[0].shape[-1]

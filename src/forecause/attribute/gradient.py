@@ -7,11 +7,12 @@ from torch import Tensor
 from forecause.forecast.base import Forecaster
 
 
-def gradient(forecaster: Forecaster, past: Tensor) -> Tensor:
+def gradient(forecaster: Forecaster, window: Tensor) -> Tensor:
     """d forecast / d input; its mean square is the gradient energy of the paper's theorem."""
-    return forecaster.jacobian(past)
+    return forecaster.jacobian(window[:, :-1])
 
 
-def input_times_gradient(forecaster: Forecaster, past: Tensor) -> Tensor:
+def input_times_gradient(forecaster: Forecaster, window: Tensor) -> Tensor:
     """Gradient times the input's own value: its share of the forecast, to first order."""
+    past = window[:, :-1]
     return forecaster.jacobian(past) * past[:, None]

@@ -9,8 +9,9 @@ from forecause.forecast.base import Forecaster
 
 
 @torch.no_grad()
-def intervention(forecaster: Forecaster, past: Tensor) -> Tensor:
+def intervention(forecaster: Forecaster, window: Tensor) -> Tensor:
     """Change of every forecast when one input is raised by one sd, all else held fixed."""
+    past = window[:, :-1]
     before = forecaster(past)
     effect = past.new_empty(len(past), before.shape[1], *past.shape[1:])
     for step in range(past.shape[1]):

@@ -11,11 +11,13 @@ from forecause.forecast.base import Forecaster
 from forecause.forecast.rules import ATTN_LRP, CP_LRP
 
 
-def attn_lrp(forecaster: Forecaster, past: Tensor) -> Tensor:
+def attn_lrp(forecaster: Forecaster, window: Tensor) -> Tensor:
     """AttnLRP: relevance flows through the softmax as well as through the values."""
+    past = window[:, :-1]
     return forecaster.jacobian(past, ATTN_LRP) * past[:, None]
 
 
-def cp_lrp(forecaster: Forecaster, past: Tensor) -> Tensor:
+def cp_lrp(forecaster: Forecaster, window: Tensor) -> Tensor:
     """CP-LRP: attention weights are constants, relevance flows through the values alone."""
+    past = window[:, :-1]
     return forecaster.jacobian(past, CP_LRP) * past[:, None]

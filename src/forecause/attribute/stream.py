@@ -24,15 +24,16 @@ class RelevanceStream:
         self.count = 0
         self.sums: dict[str, Tensor] = {}
 
-    def add(self, signed: Tensor) -> None:
-        """Take in one batch."""
+    def add(self, signed: Tensor, direction: Tensor | None = None) -> None:
+        """Take in one batch; effect and sign are those of `direction` if it is given."""
+        direction = signed if direction is None else direction
         magnitude = signed.abs().pow(self.power)
         rank = _ranks(magnitude)
         self.count += len(signed)
         self._sum("relevance", magnitude)
         self._sum("squared", magnitude.double().square())
-        self._sum("effect", signed)
-        self._sum("sign", signed.sign())
+        self._sum("effect", direction)
+        self._sum("sign", direction.sign())
         self._sum("mean_rank", rank)
         self._sum("squared_rank", rank.square())
 

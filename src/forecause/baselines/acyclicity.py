@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 
 from forecause.baselines.design import FloatArray
 
@@ -46,3 +47,28 @@ def dual_ascent(
         if strength <= TOLERANCE or weight >= MAX_WEIGHT:
             break
     return solution
+
+
+def without_cycles(weights: FloatArray) -> FloatArray:
+    """Weights (source, target) without the weakest ones, as few as leave no cycle.
+
+    Dual ascent ends within a tolerance, so traces of cycles remain.
+    """
+    sizes = np.abs(weights)
+    cuts = np.unique(np.append(sizes, 0.0))  # keeping weights above a cut; higher cuts keep fewer
+    low, high = 0, len(cuts) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if _has_cycle(sizes > cuts[middle]):
+            low = middle + 1
+        else:
+            high = middle
+    return np.where(sizes > cuts[low], weights, 0.0)
+
+
+def _has_cycle(edges: npt.NDArray[np.bool_]) -> bool:
+    """Whether some walk along the edges (source, target) has as many steps as there are nodes."""
+    walks = edges.astype(np.float64)
+    for _ in range(len(edges).bit_length()):
+        walks = np.minimum(walks @ walks, 1.0)
+    return bool(walks.any())

@@ -17,9 +17,8 @@ from forecause.data import Panel
 from forecause.graph import LaggedGraph
 
 HIDDEN = 10  # units per target, as in the authors' example
-RIDGE = 0.01  # on the output weights, else they grow while the penalised ones shrink
-PRETRAINING = 0.1  # share of the penalty that the first fit, from a random start, is given
-STEPS = 500  # of each fit, at most
+PATH = (0.1, 0.3, 1.0, 1.0)  # shares of the penalty; each fit starts from the one before
+STEPS = 200  # of each fit, at most
 TOLERANCE = 1e-5  # relative gain over CHECK_EVERY steps below which a fit has converged
 CHECK_EVERY = 20
 MEMORY = 5  # a step may be worse than the last, not than all of the last five
@@ -29,39 +28,52 @@ CHUNK_VALUES = 20_000_000  # activations of the targets that are trained togethe
 
 
 def cmlp(panel: Panel, max_lag: int, seed: int) -> LaggedGraph:
-    """Inputs whose first-layer weights are not zero, scored by the norm of those weights.
+    """Inputs whose first-layer weights are not zero at the last penalty of a rising path.
 
-    The authors sweep the penalty; here it is set to the level of noise, see `noise_penalty`.
+    The authors sweep the penalty; here it rises to the level of noise, see `noise_penalty`. The
+    score is the norm of an input's weights, summed over the path, so that inputs that vanish late
+    rank above those that vanish early.
     """
     design = Design.of(panel, max_lag)
     windows, _, variables = design.past.shape
     x = torch.from_numpy(design.past.reshape(windows, -1).astype(np.float32))
     y = torch.from_numpy(design.target.astype(np.float32))
-    penalty = noise_penalty(windows, variables, max_lag)
+    candidates = max(2, variables * variables * max_lag)
     generator = torch.Generator().manual_seed(seed)
-    norms = []
+    norms = []  # of blocks of targets, (penalty, target, lag * source)
     for targets in torch.arange(variables).split(max(1, CHUNK_VALUES // (windows * HIDDEN))):
         networks = Networks.started(x.shape[1], len(targets), generator)
-        networks = fit(networks, x, y[:, targets], PRETRAINING * penalty)
-        norms.append(fit(networks, x, y[:, targets], penalty).norms())
-    by_lag = torch.cat(norms).view(variables, max_lag, variables)  # (target, lag, source)
-    scores = by_lag.transpose(1, 2).numpy().astype(np.float64)
-    return graph_of(panel, scores, scores > 0)
+        path = []
+        for share in PATH:
+            penalty = share * noise_penalty(networks, x, y[:, targets], candidates)
+            networks = fit(networks, x, y[:, targets], penalty)
+            path.append(networks.norms())
+        norms.append(torch.stack(path))
+    by_lag = torch.cat(norms, dim=1).view(len(PATH), variables, max_lag, variables)
+    by_edge = by_lag.transpose(2, 3).numpy().astype(np.float64)  # (penalty, target, source, lag)
+    return graph_of(panel, by_edge.sum(0), by_edge[-1] > 0)
 
 
-def noise_penalty(windows: int, variables: int, max_lag: int) -> float:
-    """The penalty that the gradient of an irrelevant input hardly ever exceeds.
+@torch.no_grad()
+def noise_penalty(
+    networks: Networks, x: torch.Tensor, y: torch.Tensor, candidates: int
+) -> torch.Tensor:
+    """The penalty (target,) that the gradient of an irrelevant input hardly ever exceeds.
 
-    The squared error's gradient by the weights of such an input has a norm near 2 |v| / sqrt(n)
-    with output weights v, |v| about 1.5; the largest of m candidates is sqrt(2 log m) times that.
+    That gradient of the squared error is about 2 s / sqrt(n) times a normal variable, s being the
+    residual sd, and the largest of m normal variables is about sqrt(2 log m).
     """
-    candidates = variables * variables * max_lag
-    return float(3 * np.sqrt(2 * np.log(candidates) / windows))
+    residual_sd = (networks.forecast(x) - y).square().mean(0).sqrt()
+    return 2 * residual_sd * float(np.sqrt(2 * np.log(candidates) / len(x)))
 
 
 @dataclass(frozen=True, eq=False)
 class Networks:
-    """The parameters of the networks of all targets, one hidden layer each."""
+    """The parameters of several targets' networks, one hidden layer each.
+
+    Output weights have unit norm, else they would grow to let the penalised ones shrink (the
+    authors put a ridge on them instead, which then needs tuning).
+    """
 
     first: torch.Tensor  # (target, input, hidden)
     bias: torch.Tensor  # (target, hidden)
@@ -79,7 +91,7 @@ class Networks:
         return cls(
             uniform(inputs, targets, inputs, HIDDEN),
             uniform(inputs, targets, HIDDEN),
-            uniform(HIDDEN, targets, HIDDEN),
+            torch.nn.functional.normalize(uniform(HIDDEN, targets, HIDDEN)),
             torch.zeros(targets, 1),
         )
 
@@ -98,23 +110,23 @@ class Networks:
         active = torch.addmm(self.bias.flatten(), x, weights).relu() * self.output.flatten()
         return active.view(-1, targets, hidden).sum(2) + self.shift[:, 0]
 
-    def smooth_loss(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """Mean squared error with the ridge penalty, (target,)."""
-        return (self.forecast(x) - y).square().mean(0) + RIDGE * self.output.square().sum(1)
+    def squared_error(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """Mean squared error, (target,)."""
+        return (self.forecast(x) - y).square().mean(0)
 
 
-def fit(networks: Networks, x: torch.Tensor, y: torch.Tensor, penalty: float) -> Networks:
+def fit(networks: Networks, x: torch.Tensor, y: torch.Tensor, penalty: torch.Tensor) -> Networks:
     """Generalised iterative shrinkage and thresholding, all targets side by side.
 
     Each target has its own step size: guessed from its last step (Barzilai-Borwein), then halved
     until the objective falls enough. A target whose step cannot be made small enough stays.
     """
-    slopes = _slopes(networks, x, y)
+    slopes = slopes_of(networks, x, y)
     history = [_objective(networks, x, y, penalty)]
     size = torch.full((len(networks.first),), 0.05)
     for step in range(1, STEPS + 1):
-        moved, objective = _line_search(networks, slopes, size, history, x, y, penalty)
-        new_slopes = _slopes(moved, x, y)
+        moved, objective = line_search(networks, slopes, size, history, x, y, penalty)
+        new_slopes = slopes_of(moved, x, y)
         way = [new - old for new, old in zip(moved.parts(), networks.parts(), strict=True)]
         bend = [new - old for new, old in zip(new_slopes, slopes, strict=True)]
         size = (_dot(way, way) / _dot(way, bend).clamp_min(1e-12)).clamp(*STEP_SIZES)
@@ -127,14 +139,14 @@ def fit(networks: Networks, x: torch.Tensor, y: torch.Tensor, penalty: float) ->
     return networks
 
 
-def _line_search(
+def line_search(
     networks: Networks,
     slopes: list[torch.Tensor],
     size: torch.Tensor,
     history: list[torch.Tensor],
     x: torch.Tensor,
     y: torch.Tensor,
-    penalty: float,
+    penalty: torch.Tensor,
 ) -> tuple[Networks, torch.Tensor]:
     """The networks one proximal step on, and their objective (target,)."""
     allowed = torch.stack(history[-MEMORY:]).amax(0)
@@ -154,28 +166,29 @@ def _line_search(
 
 
 def _proximal_step(
-    networks: Networks, slopes: list[torch.Tensor], size: torch.Tensor, penalty: float
+    networks: Networks, slopes: list[torch.Tensor], size: torch.Tensor, penalty: torch.Tensor
 ) -> Networks:
-    """A gradient step, after which the weights of every input shrink towards zero."""
+    """A gradient step, then the proximal map: inputs' weights shrink, output weights get norm 1."""
     pairs = zip(networks.parts(), slopes, strict=True)
     stepped = Networks(*(part - _spread(size, part) * slope for part, slope in pairs))
     norms = stepped.norms()
-    kept = (1 - penalty * size[:, None] / norms.clamp_min(1e-12)).clamp_min(0)
-    return Networks(stepped.first * kept[:, :, None], *stepped.parts()[1:])
+    kept = (1 - (penalty * size)[:, None] / norms.clamp_min(1e-12)).clamp_min(0)
+    unit = stepped.output / stepped.output.norm(dim=1, keepdim=True)
+    return Networks(stepped.first * kept[:, :, None], stepped.bias, unit, stepped.shift)
 
 
 @torch.no_grad()
 def _objective(
-    networks: Networks, x: torch.Tensor, y: torch.Tensor, penalty: float
+    networks: Networks, x: torch.Tensor, y: torch.Tensor, penalty: torch.Tensor
 ) -> torch.Tensor:
     """What is minimised, (target,)."""
-    return networks.smooth_loss(x, y) + penalty * networks.norms().sum(1)
+    return networks.squared_error(x, y) + penalty * networks.norms().sum(1)
 
 
-def _slopes(networks: Networks, x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
-    """Gradients of the smooth loss by every parameter tensor."""
+def slopes_of(networks: Networks, x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
+    """Gradients of the squared error by every parameter tensor."""
     leaves = [part.detach().requires_grad_() for part in networks.parts()]
-    loss = Networks(*leaves).smooth_loss(x, y).sum()
+    loss = Networks(*leaves).squared_error(x, y).sum()
     return list(torch.autograd.grad(loss, leaves))
 
 

@@ -11,6 +11,7 @@ from forecause.baselines.design import FloatArray, Moments
 from forecause.errors import InputError
 
 Index = npt.NDArray[np.int64]
+SINGULAR = 1e-12  # smallest over largest eigenvalue below which inputs count as dependent
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,14 +58,13 @@ def regress(moments: Moments, predictors: Index, targets: Index) -> Regression:
             "smaller lag or more rows."
         )
     products = moments.cross[np.ix_(predictors, predictors)]
-    try:
-        inverse = np.linalg.inv(products)
-        np.linalg.cholesky(products)
-    except np.linalg.LinAlgError:
+    spread = np.linalg.eigvalsh(products)
+    if spread[0] <= SINGULAR * spread[-1]:
         raise InputError(
             "Least squares needs lagged inputs that are not combinations of each other, found "
             "ones that are; remove variables that are sums or copies of others."
-        ) from None
+        )
+    inverse: FloatArray = np.asarray(np.linalg.inv(products), dtype=np.float64)
     along = moments.cross[np.ix_(predictors, targets)]
     coefficients = inverse @ along
     total = moments.cross[targets, targets]

@@ -46,7 +46,7 @@ def tcdf(panel: Panel, max_lag: int, seed: int) -> LaggedGraph:
 
 
 @dataclass(frozen=True, eq=False)
-class _Networks:
+class Networks:
     """The parameters of the networks of several targets."""
 
     attention: torch.Tensor  # (source, target)
@@ -60,7 +60,7 @@ class _Networks:
     @classmethod
     def started(
         cls, sources: int, lags: int, targets: torch.Tensor, generator: torch.Generator
-    ) -> _Networks:
+    ) -> Networks:
         """Equal attention and small random weights."""
 
         def uniform(reach: float, *shape: int) -> torch.Tensor:
@@ -96,18 +96,18 @@ def _trained(
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
     """Train the networks of `targets`; scores and edges (target, source, lag 0 ..)."""
     truth = x[targets, :, 0].T  # (window, target)
-    networks = _Networks.started(len(x), x.shape[2], targets, generator)
+    networks = Networks.started(len(x), x.shape[2], targets, generator)
     optimizer = torch.optim.Adam(networks.parameters(), lr=LEARNING_RATE)
     losses = []
     for _ in range(EPOCHS):
         optimizer.zero_grad()
         forecast = networks.contributions(x).sum(0) + networks.shift
         loss = (forecast - truth).square().mean(0)  # (target,)
-        loss.sum().backward()  # type: ignore[no-untyped-call]
+        loss.sum().backward()
         optimizer.step()
         losses.append(loss.detach())
     with torch.no_grad():
-        caused = _permutation_test(networks, x, truth, losses[0], losses[-1], generator)
+        caused = missed_when_shuffled(networks, x, truth, losses[0], losses[-1], generator)
         weights = (networks.kernel * networks.visible).abs()  # (source, lag, target)
         shares = weights / weights.sum(1, keepdim=True)
         scores = networks.attention.softmax(0)[:, None] * shares
@@ -119,8 +119,8 @@ def _trained(
     return scores.permute(2, 0, 1).numpy(), chosen.permute(2, 0, 1).numpy()
 
 
-def _permutation_test(
-    networks: _Networks,
+def missed_when_shuffled(
+    networks: Networks,
     x: torch.Tensor,
     truth: torch.Tensor,
     first_loss: torch.Tensor,

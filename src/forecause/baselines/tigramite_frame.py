@@ -11,17 +11,19 @@ from forecause.baselines.third_party import load
 from forecause.data import Panel
 from forecause.errors import InputError
 
+MISSING = -1e300  # what tigramite is told to read as a missing value; it refuses NaN
+
 
 def frame_of(panel: Panel, max_lag: int) -> Any:
     """A tigramite DataFrame; each unbroken stretch of the panel is a dataset of its own.
 
-    Missing values stay NaN: tigramite leaves out the samples of a test that touch one.
+    tigramite leaves out the samples of a test that touch a missing value.
     """
     if max_lag < 1:
         raise InputError(f"The largest lag must be at least 1, found {max_lag}.")
     # Tests condition on the parents of a lagged variable, so they reach back 2 * max_lag.
     stretches = [
-        values.astype(np.float64)
+        np.nan_to_num(values.astype(np.float64), nan=MISSING)
         for values in np.split(panel.values, panel.starts[1:])
         if len(values) > 2 * max_lag
     ]
@@ -35,7 +37,7 @@ def frame_of(panel: Panel, max_lag: int) -> Any:
     return frames.DataFrame(
         dict(enumerate(stretches)) if several else stretches[0],
         analysis_mode="multiple" if several else "single",
-        missing_flag=np.nan if panel.missing_share else None,
+        missing_flag=MISSING,
     )
 
 

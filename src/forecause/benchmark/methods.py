@@ -109,6 +109,9 @@ _PAPER_RULES: dict[str, Any] = {"readout": "lrp", "select": "top-k", "k": 3}
 METHODS: dict[str, Method] = {
     "forecause": _ours("Forecause"),
     "forecause-transformer": _ours("Forecause, transformer", forecaster="transformer"),
+    "transformer-top3": _ours(
+        "Forecause, transformer, k = 3", forecaster="transformer", select="top-k", k=3
+    ),
     "additive": _ours("Forecause, additive", cost=2.0, forecaster="additive"),
     "linear": _ours("Forecause, linear", cost=2.0, forecaster="linear"),
     "dot-paper": _ours("DOT (the paper's rules)", cost=100.0, preset="paper"),
@@ -119,6 +122,7 @@ METHODS: dict[str, Method] = {
         oracle_run=_random_at_true_density,
         preload=("forecause.baselines.random_guess",),
     ),
+    "selection-rules": _studied("Forecause", "selection_rules"),
     "deep": _studied("Deep transformer", "deep_variants"),
     "shallow": _studied("Shallow transformer", "shallow_variants"),
     "k-sensitivity": _studied("DOT", "k_sensitivity"),

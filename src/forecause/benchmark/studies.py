@@ -1,4 +1,4 @@
-"""Studies of one fitted transformer: several readouts, rules and scores from a single training."""
+"""Studies of one fit: several readouts, rules and scores from a single training."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import numpy as np
 import torch
 import xarray as xr
 
-from forecause.attribute import READOUTS, relevance
+from forecause.attribute import READOUTS, cross_fitted, relevance
 from forecause.benchmark.methods import Answer
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows
-from forecause.forecast import Forecaster, build
+from forecause.forecast import Forecaster, build, fit_forecaster
+from forecause.forecast.additive import Additive, AdditiveSettings, place_knots
+from forecause.forecast.regression import Moments
 from forecause.forecast.transformer import TransformerSettings
-from forecause.graph.lagged import LaggedGraph
-from forecause.graph.select import global_top_k, top_k, uniform
-from forecause.pipeline import READ_WINDOWS
+from forecause.graph.lagged import LaggedGraph, empty_scores
+from forecause.graph.select import false_discovery, global_top_k, top_k, uniform
+from forecause.pipeline import LEAST_SHARE, READ_WINDOWS, discover
 
 DEEP, SHALLOW = 4, 1  # layers
 K = 3  # the paper's row top-k
@@ -80,6 +82,63 @@ def intervention_agreement(panel: Panel, max_lag: int, seed: int) -> list[Answer
         agreement = _correlations(size, effects)
         answers.append(_answer(scores, top_k(scores, K), readout, agreement))
     return answers
+
+
+def selection_rules(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
+    """The default discovery under rules that need no truth, its own among them."""
+    windows = Windows.of(panel, max_lag)
+    found = discover(panel, max_lag, seed=seed, device="cpu")
+    scores, p_values = found.scores, found.relevance["p_value"]
+    parts = [fit_forecaster("mlp", part, seed=seed)[0] for part in windows.interleaved(2)]
+    sample = windows.sample(READ_WINDOWS, np.random.default_rng(seed))
+    crossed = cross_fitted(parts, sample)
+    classical = _classical_p_values(windows)
+    answers = [Answer(found.graph, "default (2 %)")]
+    for fdr in (0.05, 0.1, 0.2):
+        chosen = false_discovery(scores, p_values, fdr, LEAST_SHARE)
+        answers.append(_answer(scores, chosen, f"tests and floor, {fdr:.0%}"))
+    for share in (0.0, 0.01):
+        chosen = false_discovery(scores, p_values, 0.1, share)
+        answers.append(_answer(scores, chosen, f"tests, floor {share:.0%}, 10%"))
+    chosen = false_discovery(scores, classical, 0.1)
+    answers.append(_answer(scores, chosen, "additive F-tests, 10%"))
+    answers.append(_answer(crossed, mirror(crossed, 0.1), "mirror of cross-fitted MLPs, 10%"))
+    answers.append(_answer(scores, widest_gap(scores), "widest gap of log scores"))
+    return answers
+
+
+def _classical_p_values(windows: Windows) -> xr.DataArray:
+    """F-tests in the additive spline model under constant noise, (target, source, lag)."""
+    model = Additive(windows.shape, AdditiveSettings())
+    model.get_buffer("knots").copy_(place_knots(windows, model.settings.knots))
+    steps, variables = windows.shape
+    groups = np.arange(steps * variables * (model.settings.knots - 1)).reshape(
+        steps * variables, -1
+    )
+    tested = Moments.of(windows, model.design).group_p_values(list(groups))
+    by_step = tested.reshape(variables, steps, variables)
+    empty = empty_scores(windows.panel.variables, steps)
+    return empty.copy(data=by_step[:, ::-1].transpose(0, 2, 1))
+
+
+def mirror(scores: xr.DataArray, fdr: float) -> xr.DataArray:
+    """Scores that are symmetric about 0 for non-edges: cut where the mirror image says so.
+
+    The smallest t with (1 + scores below -t) / scores above t <= fdr.
+    """
+    values = scores.values.ravel()
+    for t in np.sort(np.abs(values)):
+        if (1 + (values < -t).sum()) / max((values > t).sum(), 1) <= fdr:
+            return scores > t
+    return xr.zeros_like(scores, dtype=bool)
+
+
+def widest_gap(scores: xr.DataArray) -> xr.DataArray:
+    """Cut at the widest gap of the sorted log scores, in the upper half of all candidates."""
+    logs = np.sort(np.log(np.maximum(scores.values.ravel(), 1e-12)))
+    upper = logs[len(logs) // 2 :]
+    place = int(np.argmax(np.diff(upper)))
+    return np.log(np.maximum(scores, 1e-12)) > (upper[place] + upper[place + 1]) / 2
 
 
 def _variants(panel: Panel, max_lag: int, seed: int, layers: int) -> list[Answer]:

@@ -150,10 +150,47 @@ QUICK = Suite(
     "50,000 rows or more. The slowest methods run on some columns only.",
 )
 
+MECHANISMS = (
+    _own("linear"),
+    _own("monotonic", **MONOTONIC),
+    _own("PL + monotonic", mechanism="piecewise-linear+monotonic"),
+    _own("MLP-add", mechanism="mlp-add"),
+    _own("MLP-concat", mechanism="mlp-concat"),
+)
+
+LINEAR = Suite(
+    "linear",
+    "The first promise: linear systems of 10 variables, lag 5, 10,000 rows",
+    cells=(
+        Cell("any in-degree", {"nodes": 10, "max_lag": 5}),
+        Cell("in-degree 3", {"nodes": 10, "max_lag": 5, "in_degree": 3, "max_in_degree": 3}),
+    ),
+    methods=("forecause", "transformer-top3", "var-fdr"),
+    rows=(10_000,),
+    seeds=5,
+    only={"transformer-top3": ("in-degree 3",)},
+)
+
+CALIBRATION = Suite(
+    "calibration",
+    "Edges without the truth: realised against nominal false discovery rate, and F1, by rule",
+    cells=MECHANISMS,
+    methods=("selection-rules", "var-fdr", "pcmci+"),
+    rows=(500, 2_000, 10_000),
+    seeds=3,
+    limit=900.0,
+    metrics=("fdr", "f1", "recall"),
+    axis="mechanism",
+    note="`selection-rules` trains once per system and applies every rule to the same fit. The "
+    "best-threshold F1 of the relevance is under oracle.",
+)
+
 SUITES: dict[str, Suite] = {
     suite.name: suite
     for suite in (
         QUICK,
+        LINEAR,
+        CALIBRATION,
         Suite(
             "highdim-linear",
             "High-dimensional, linear",

@@ -105,6 +105,11 @@ class Windows:
             late[int(np.ceil(len(late) * (1 - held_out))) :] = True
         return self.at(np.flatnonzero(~late)), self.at(np.flatnonzero(late))
 
+    def interleaved(self, parts: int, blocks: int = 20) -> list[Windows]:
+        """Disjoint parts, each of every parts-th of `blocks` stretches of time."""
+        block = np.arange(len(self)) * blocks // max(len(self), 1)
+        return [self.at(np.flatnonzero(block % parts == part)) for part in range(parts)]
+
     def sample(self, count: int, rng: np.random.Generator) -> Windows:
         """At most `count` windows, drawn evenly at random, in time order."""
         if len(self) <= count:

@@ -12,9 +12,17 @@ import torch
 from forecause.data.windows import Windows
 from forecause.errors import InputError
 from forecause.forecast.additive import Additive, AdditiveSettings
-from forecause.forecast.base import Forecaster, Report, Settings, silent, squared_errors
+from forecause.forecast.base import (
+    Forecaster,
+    Report,
+    Settings,
+    over_windows,
+    silent,
+    squared_errors,
+)
 from forecause.forecast.choice import Choice, ChoiceSettings, choose
 from forecause.forecast.cnn import CNN, CNNSettings
+from forecause.forecast.likelihood import LIKELIHOODS
 from forecause.forecast.linear import Linear, LinearSettings
 from forecause.forecast.mlp import MLP, MLPSettings
 from forecause.forecast.transformer import Transformer, TransformerSettings
@@ -29,11 +37,18 @@ FORECASTERS: dict[str, tuple[type[Forecaster], type[Settings]]] = {
     "cnn": (CNN, CNNSettings),
 }
 CANDIDATES = ("linear", "additive", "mlp", "transformer")  # of `auto`, simple to rich
+NEURAL = ("mlp", "transformer", "cnn")  # can have another head than mse
+AUTO_HEADS = ("mse", "gaussian")
 PRESETS = ("default", "paper", "quick")
 
 
-def preset_settings(kind: str, preset: str) -> Settings:
+def preset_settings(kind: str, preset: str, head: str = "mse") -> Settings:
     """The settings of a forecaster under a preset; only some kinds differ from the default."""
+    settings = _of_preset(kind, preset)
+    return settings.model_copy(update={"head": head}) if kind in NEURAL else settings
+
+
+def _of_preset(kind: str, preset: str) -> Settings:
     if kind not in FORECASTERS:
         names = ", ".join(["auto", *FORECASTERS])
         raise InputError(f"Unknown forecaster {kind!r}; choose one of {names}.")
@@ -52,7 +67,10 @@ def build(kind: str, shape: tuple[int, int], settings: dict[str, Any]) -> Foreca
     """An unfitted forecaster from saved settings; its weights are loaded afterwards."""
     if kind == "auto":
         choice = ChoiceSettings(**settings)
-        members = {name: build(name, shape, inner) for name, inner in choice.members.items()}
+        members = {
+            label: build(label.partition("-")[0], shape, inner)
+            for label, inner in choice.members.items()
+        }
         return Choice(shape, choice, members)
     if kind not in FORECASTERS:
         raise InputError(f"Unknown forecaster {kind!r} in the saved run.")
@@ -65,6 +83,7 @@ def fit_forecaster(
     windows: Windows,
     *,
     preset: str = "default",
+    head: str = "mse",
     held_out: float = 0.2,
     seed: int = 0,
     device: str = "cpu",
@@ -72,24 +91,31 @@ def fit_forecaster(
 ) -> tuple[Forecaster, pd.DataFrame]:
     """Fit one kind, or `auto`; also the held-out loss of every candidate per variable.
 
-    The table's columns are `naive` (the last value repeated), the candidates and `chosen`.
+    The table's columns are `naive` (the last value repeated), the candidates and `chosen`; its
+    numbers are mean squared errors. Among several candidates the choice goes by them, or by the
+    likelihood if another head than mse takes part.
     """
     early, late = windows.split(held_out)
     # Stopping and comparing on the same windows would favour whoever looked at them most often.
     places = np.arange(len(late))
     tuning, judging = late.at(places[::2]), late.at(places[1::2])
-    kinds = CANDIDATES if kind == "auto" else (kind,)
     members: list[Forecaster] = []
-    errors: list[torch.Tensor] = []
-    for name in kinds:
-        member = _seeded_build(name, windows.shape, preset, seed).to(device)
-        to_beat = torch.stack([e.mean(0) for e in errors]).amin(0) if errors else None
+    squared: list[torch.Tensor] = []
+    surprise: list[torch.Tensor] = []  # negative log-likelihood
+    for name, member_head in _candidates(kind, head):
+        member = _seeded_build(name, windows.shape, preset, member_head, seed).to(device)
+        rivals = squared if member.likelihood.fixed else surprise
+        to_beat = torch.stack([e.mean(0) for e in rivals]).amin(0) if rivals else None
         member.fit(early, tuning, seed, report, to_beat)
         members.append(member.eval().requires_grad_(False))
-        errors.append(squared_errors(member, judging))
-    losses = {m.kind: e.double().mean(0).numpy() for m, e in zip(members, errors, strict=True)}
-    fitted = choose(members, errors) if kind == "auto" else members[0]
-    chosen = fitted.settings.kinds if isinstance(fitted, Choice) else [kind] * windows.shape[1]
+        squared.append(squared_errors(member, judging))
+        surprise.append(-over_windows(member, judging, member.log_likelihood))
+    losses = {m.label: e.double().mean(0).numpy() for m, e in zip(members, squared, strict=True)}
+    errors = squared if head == "mse" else surprise
+    fitted = choose(members, errors) if len(members) > 1 else members[0]
+    chosen = (
+        fitted.settings.kinds if isinstance(fitted, Choice) else [fitted.label] * windows.shape[1]
+    )
     table = pd.DataFrame(
         {"naive": naive_loss(judging), **losses, "chosen": list(chosen)},
         index=pd.Index(windows.panel.variables, name="variable"),
@@ -103,9 +129,26 @@ def naive_loss(windows: Windows) -> npt.NDArray[np.float64]:
     return np.asarray(total) / len(windows)
 
 
-def _seeded_build(kind: str, shape: tuple[int, int], preset: str, seed: int) -> Forecaster:
+def _candidates(kind: str, head: str) -> list[tuple[str, str]]:
+    """Kind and head of every forecaster to fit, simple to rich."""
+    if head not in ("auto", *LIKELIHOODS):
+        names = ", ".join([*LIKELIHOODS, "auto"])
+        raise InputError(f"Unknown head {head!r}; choose one of {names}.")
+    if head != "mse" and kind in FORECASTERS and kind not in NEURAL:
+        raise InputError(
+            f"The forecaster {kind!r} has no head {head!r}; use --forecaster "
+            f"{', '.join(NEURAL)} or auto, or --head mse."
+        )
+    heads = AUTO_HEADS if head == "auto" else (head,)
+    kinds = CANDIDATES if kind == "auto" else (kind,)
+    return [(name, h) for name in kinds for h in (heads if name in NEURAL else ("mse",))]
+
+
+def _seeded_build(
+    kind: str, shape: tuple[int, int], preset: str, head: str, seed: int
+) -> Forecaster:
     """Initial weights depend on the seed alone, and the caller's random state is left as it was."""
-    settings = preset_settings(kind, preset)
+    settings = preset_settings(kind, preset, head)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return build(kind, shape, settings.model_dump(mode="json"))

@@ -64,6 +64,7 @@ class Additive(Forecaster):
         losses = torch.stack([kept.loss(taught.solve(ridge)) for ridge in self.settings.ridges])
         for target, best in enumerate(losses.argmin(0).tolist()):
             self._set(target, taught.solve(self.settings.ridges[best])[:, target])
+        self.settle_noise(held_out)
 
     def design(self, past: Tensor) -> Tensor:
         """past (batch, step, variable) -> (batch, step * variable * term)."""

@@ -11,7 +11,10 @@ from pydantic import BaseModel, ConfigDict
 from torch import Tensor, nn
 
 from forecause.data.windows import Windows
+from forecause.forecast.likelihood import LIKELIHOODS, Likelihood
 from forecause.forecast.rules import PLAIN, Rules
+
+LEAST_NOISE = 1e-6  # of a target's variance: a perfect forecast still has a likelihood
 
 Report = Callable[[str, float], None]
 """Called with what is being done and the share of it that is done."""
@@ -37,10 +40,18 @@ class Forecaster(nn.Module, ABC):
     kind: ClassVar[str]
     separate_targets: ClassVar[bool] = False  # the first axis of every parameter is the target
 
-    def __init__(self, shape: tuple[int, int], settings: Settings) -> None:
+    def __init__(self, shape: tuple[int, int], settings: Settings, head: str = "mse") -> None:
         super().__init__()
         self.max_lag, self.n_variables = shape
         self.settings = settings
+        self.head_name = head
+        self.likelihood: Likelihood = LIKELIHOODS[head]
+        self.register_buffer("noise_variance", torch.ones(self.n_variables))
+
+    @property
+    def label(self) -> str:
+        """The kind, and the head if it is not the default one."""
+        return self.kind if self.head_name == "mse" else f"{self.kind}-{self.head_name}"
 
     @abstractmethod
     def forward(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
@@ -61,9 +72,39 @@ class Forecaster(nn.Module, ABC):
         held-out losses `to_beat` (target,).
         """
 
+    def errors(self, window: Tensor) -> Tensor:
+        """What is made small, (batch, variable), of windows (batch, max_lag + 1, variable).
+
+        The squared error, or the negative log-likelihood where more than the mean is learned.
+        """
+        if self.likelihood.fixed:
+            return (self(window[:, :-1]) - window[:, -1]).square()
+        return -self.log_likelihood(window)
+
     def loss(self, window: Tensor) -> Tensor:
-        """Mean squared error per target, (variable,), of windows (batch, max_lag + 1, variable)."""
-        return (self(window[:, :-1]) - window[:, -1]).square().mean(0)
+        """Mean error per target, (variable,), the one to learn from."""
+        return self.errors(window).mean(0)
+
+    def outputs(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+        """The numbers the head asks for, (batch, variable, output)."""
+        return self(past, rules)[..., None]
+
+    def distribution(self, past: Tensor) -> Tensor:
+        """Parameters of p(X_t | past) for `self.likelihood`, (batch, variable, parameter)."""
+        outputs = self.outputs(past)
+        if not self.likelihood.fixed:
+            return outputs
+        log_variance = self.get_buffer("noise_variance").log()[:, None]
+        return torch.cat([outputs, log_variance.expand_as(outputs)], dim=-1)
+
+    def log_likelihood(self, window: Tensor) -> Tensor:
+        """log p(X_t | past) per target, (batch, variable), in standardised units."""
+        return self.likelihood.log_prob(self.distribution(window[:, :-1]), window[:, -1])
+
+    def settle_noise(self, held_out: Windows) -> None:
+        """Take the noise variance per target from the errors on held-out windows."""
+        found = squared_errors(self, held_out).mean(0).clamp(min=LEAST_NOISE)
+        self.get_buffer("noise_variance").copy_(found)
 
     def jacobian(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
         """d forecast / d past per sample: (batch, target, max_lag, source).
@@ -71,26 +112,48 @@ class Forecaster(nn.Module, ABC):
         One backward pass per target; a forecaster with a cheaper way overrides this.
         """
         past = past.detach().requires_grad_()
-        forecast = self(past, rules)
-        rows = [
-            torch.autograd.grad(forecast[:, i].sum(), past, retain_graph=True)[0]
-            for i in range(self.n_variables)
-        ]
-        return torch.stack(rows, dim=1)
+        return _slopes(self(past, rules), past)
+
+    def score(self, window: Tensor) -> Tensor:
+        """d log p(X_t | past) / d past per sample: (batch, target, max_lag, source)."""
+        past = window[:, :-1].detach()
+        if self.likelihood.fixed:  # (x - f) / variance * df / dpast
+            pull = (window[:, -1] - self(past)) / self.get_buffer("noise_variance")
+            return pull[:, :, None, None] * self.jacobian(past)
+        past.requires_grad_()
+        log_likelihood = self.log_likelihood(torch.cat([past, window[:, -1:]], dim=1))
+        return _slopes(log_likelihood, past)
 
     def extra_repr(self) -> str:
         return f"max_lag={self.max_lag}, n_variables={self.n_variables}"
 
 
-@torch.no_grad()
-def squared_errors(forecaster: Forecaster, windows: Windows, batch_size: int = 2048) -> Tensor:
+def squared_errors(forecaster: Forecaster, windows: Windows) -> Tensor:
     """Squared error of every window and target, (window, target)."""
+    return over_windows(
+        forecaster, windows, lambda window: (forecaster(window[:, :-1]) - window[:, -1]).square()
+    )
+
+
+@torch.no_grad()
+def over_windows(
+    forecaster: Forecaster,
+    windows: Windows,
+    measure: Callable[[Tensor], Tensor],
+    batch_size: int = 2048,
+) -> Tensor:
+    """`measure` (batch, target), such as `forecaster.errors`, of all windows, on the CPU."""
     device = next(iter(forecaster.state_dict().values())).device
-    parts = [
-        (forecaster(batch[:, :-1]) - batch[:, -1]).square()
-        for batch in (b.to(device) for b in windows.batches(batch_size))
+    return torch.cat([measure(b.to(device)).cpu() for b in windows.batches(batch_size)])
+
+
+def _slopes(values: Tensor, past: Tensor) -> Tensor:
+    """d values (batch, target) / d past, (batch, target, max_lag, source)."""
+    rows = [
+        torch.autograd.grad(values[:, i].sum(), past, retain_graph=True)[0]
+        for i in range(values.shape[1])
     ]
-    return torch.cat(parts).cpu()
+    return torch.stack(rows, dim=1)
 
 
 def parameter_count(module: nn.Module) -> int:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ from forecause.forecast.rules import PLAIN, Rules
 
 
 class ChoiceSettings(Settings):
-    """Which kind forecasts each target, and the settings of every kind in use."""
+    """Which member forecasts each target, by its label, and the settings of every one in use."""
 
     kinds: tuple[str, ...]  # (target,)
     members: dict[str, dict[str, Any]]
@@ -35,18 +35,28 @@ class Choice(Forecaster):
     ) -> None:
         super().__init__(shape, settings)
         self.members = nn.ModuleDict({kind: members[kind] for kind in settings.members})
+        chosen = [members[kind].get_buffer("noise_variance") for kind in settings.kinds]
+        self.noise_variance = torch.stack([noise[i] for i, noise in enumerate(chosen)])
 
     def forward(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
-        forecasts = {kind: member(past, rules) for kind, member in self.members.items()}
-        return torch.stack([forecasts[k][:, i] for i, k in enumerate(self.settings.kinds)], dim=1)
+        return self._gather(lambda member: cast(Tensor, member(past, rules)))
 
     def jacobian(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
-        out = past.new_empty(len(past), self.n_variables, *past.shape[1:])
-        for kind, member in self.members.items():
-            mine = [i for i, chosen in enumerate(self.settings.kinds) if chosen == kind]
-            assert isinstance(member, Forecaster)
-            out[:, mine] = member.jacobian(past, rules)[:, mine].detach()
-        return out
+        return self._gather(lambda member: member.jacobian(past, rules).detach())
+
+    def distribution(self, past: Tensor) -> Tensor:
+        raise NotImplementedError("the members' distributions differ in kind; ask them")
+
+    def log_likelihood(self, window: Tensor) -> Tensor:
+        return self._gather(lambda member: member.log_likelihood(window))
+
+    def score(self, window: Tensor) -> Tensor:
+        return self._gather(lambda member: member.score(window).detach())
+
+    def _gather(self, answer: Callable[[Forecaster], Tensor]) -> Tensor:
+        """The members' answers (batch, target, ...), each target's from its own member."""
+        answers = {kind: answer(cast(Forecaster, m)) for kind, m in self.members.items()}
+        return torch.stack([answers[k][:, i] for i, k in enumerate(self.settings.kinds)], dim=1)
 
     def fit(
         self,
@@ -59,8 +69,14 @@ class Choice(Forecaster):
         raise NotImplementedError("the members are fitted before they are chosen from")
 
 
+def clearly_better(errors: Tensor, rival: Tensor) -> bool:
+    """Whether the rival's errors (window,) are lower by more than one standard error."""
+    gain = (errors - rival).double().numpy()
+    return bool(gain.mean() > gain.std() / np.sqrt(len(gain)))
+
+
 def choose(members: Sequence[Forecaster], errors: Sequence[Tensor]) -> Choice:
-    """Pick per target from squared errors (window, target), members ordered simple to rich.
+    """Pick per target from errors (window, target), members ordered simple to rich.
 
     A richer member must be better by more than the standard error of the difference: a tie goes
     to the simpler one, which has fewer ways to be wrong.
@@ -69,11 +85,10 @@ def choose(members: Sequence[Forecaster], errors: Sequence[Tensor]) -> Choice:
     for target in range(members[0].n_variables):
         winner = 0
         for rival in range(1, len(members)):
-            gain = (errors[winner][:, target] - errors[rival][:, target]).double().numpy()
-            if gain.mean() > gain.std() / np.sqrt(len(gain)):
+            if clearly_better(errors[winner][:, target], errors[rival][:, target]):
                 winner = rival
-        kinds.append(members[winner].kind)
-    used = {m.kind: m for m in members if m.kind in kinds}
+        kinds.append(members[winner].label)
+    used = {m.label: m for m in members if m.label in kinds}
     settings = ChoiceSettings(
         kinds=tuple(kinds),
         members={kind: m.settings.model_dump(mode="json") for kind, m in used.items()},

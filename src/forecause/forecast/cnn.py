@@ -9,6 +9,7 @@ from forecause.data.windows import Windows
 from forecause.forecast.base import Forecaster, Report, Settings, silent
 from forecause.forecast.rules import PLAIN, Rules, activation
 from forecause.forecast.training import TrainingSettings, train
+from forecause.options import HeadName
 
 
 class CNNSettings(Settings):
@@ -16,6 +17,7 @@ class CNNSettings(Settings):
 
     channels: int = 64
     kernel: int = 3
+    head: HeadName = "mse"
     training: TrainingSettings = TrainingSettings(learning_rate=1e-3, batch_size=128)
 
 
@@ -26,16 +28,19 @@ class CNN(Forecaster):
     settings: CNNSettings
 
     def __init__(self, shape: tuple[int, int], settings: CNNSettings) -> None:
-        super().__init__(shape, settings)
+        super().__init__(shape, settings, settings.head)
         channels = settings.channels
         self.first = nn.Conv1d(self.n_variables, channels, settings.kernel, padding="same")
         self.second = nn.Conv1d(channels, channels, settings.kernel, padding="same")
-        self.last = nn.Linear(channels * self.max_lag, self.n_variables)
+        self.last = nn.Linear(channels * self.max_lag, self.n_variables * self.likelihood.outputs)
 
     def forward(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+        return self.likelihood.mean(self.outputs(past, rules))
+
+    def outputs(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
         hidden = activation(torch.relu, self.first(past.transpose(1, 2)), rules)
         hidden = activation(torch.relu, self.second(hidden), rules)
-        return self.last(hidden.flatten(1))
+        return self.last(hidden.flatten(1)).unflatten(1, (self.n_variables, -1))
 
     def fit(
         self,

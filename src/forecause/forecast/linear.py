@@ -49,6 +49,7 @@ class Linear(Forecaster):
         taught, kept = Moments.of(windows, _design), Moments.of(held_out, _design)
         penalty = min(self.settings.ridges, key=lambda r: float(kept.loss(taught.solve(r)).mean()))
         self._set(taught.solve(penalty))
+        self.settle_noise(held_out)
 
     def _set(self, coefficients: Tensor) -> None:
         """coefficients (1 + max_lag * variable, target), the intercept first."""

@@ -10,41 +10,57 @@ from forecause.forecast.base import Forecaster, Report, Settings, silent
 from forecause.forecast.linear import Linear, LinearSettings
 from forecause.forecast.rules import PLAIN, Rules, activation
 from forecause.forecast.training import TrainingSettings, train
+from forecause.options import HeadName
 
 
 class MLPSettings(Settings):
     """Two hidden layers per target; the linear path starts at the closed-form fit."""
 
     hidden: int = 32
+    head: HeadName = "mse"
     training: TrainingSettings = TrainingSettings()
 
 
 class MLP(Forecaster):
-    """X_i,t = linear(past) + network_i(past), with separate weights for every target i."""
+    """X_i,t = linear(past) + network_i(past), with separate weights for every target i.
+
+    So for every number the head asks for, the mean first of all.
+    """
 
     kind = "mlp"
     separate_targets = True
     settings: MLPSettings
 
     def __init__(self, shape: tuple[int, int], settings: MLPSettings) -> None:
-        super().__init__(shape, settings)
+        super().__init__(shape, settings, settings.head)
         p, inputs, hidden = self.n_variables, self.max_lag * self.n_variables, settings.hidden
-        self.linear = nn.Parameter(torch.zeros(p, inputs))
-        self.bias = nn.Parameter(torch.zeros(p))
+        outputs = self.likelihood.outputs
+        self.linear = nn.Parameter(torch.zeros(p, inputs, outputs))
+        self.bias = nn.Parameter(torch.zeros(p, 1, outputs))
         self.first = nn.Parameter(torch.randn(p, inputs, hidden) / inputs**0.5)
         self.first_bias = nn.Parameter(torch.zeros(p, 1, hidden))
         self.second = nn.Parameter(torch.randn(p, hidden, hidden) * (2 / hidden) ** 0.5)
         self.second_bias = nn.Parameter(torch.zeros(p, 1, hidden))
-        self.last = nn.Parameter(torch.zeros(p, hidden, 1))
+        self.last = nn.Parameter(torch.zeros(p, hidden, outputs))
 
     def forward(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
-        return self._run(past.flatten(1).expand(self.n_variables, -1, -1), rules)
+        return self.likelihood.mean(self.outputs(past, rules))
+
+    def outputs(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+        return self._run(self._copies(past), rules)
 
     def jacobian(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
         """Every target reads its own copy of the past, so one backward pass serves them all."""
-        copies = past.detach().flatten(1).repeat(self.n_variables, 1, 1).requires_grad_()
-        (slopes,) = torch.autograd.grad(self._run(copies, rules).sum(), copies)
-        return slopes.transpose(0, 1).unflatten(2, (self.max_lag, self.n_variables))
+        copies = self._copies(past.detach()).clone().requires_grad_()
+        return self._slopes(self.likelihood.mean(self._run(copies, rules)), copies)
+
+    def score(self, window: Tensor) -> Tensor:
+        if self.likelihood.fixed:
+            return super().score(window)
+        copies = self._copies(window[:, :-1].detach()).clone().requires_grad_()
+        return self._slopes(
+            self.likelihood.log_prob(self._run(copies, PLAIN), window[:, -1]), copies
+        )
 
     def fit(
         self,
@@ -56,14 +72,28 @@ class MLP(Forecaster):
     ) -> None:
         start = Linear((self.max_lag, self.n_variables), LinearSettings())
         start.fit(windows, held_out, seed, report)
+        likelihood, noise = self.likelihood, start.get_buffer("noise_variance")
         with torch.no_grad():
-            self.linear.copy_(start.get_buffer("weight").flatten(1))
-            self.bias.copy_(start.get_buffer("intercept"))
+            weight = start.get_buffer("weight").flatten(1)[..., None]
+            self.linear[..., likelihood.locations].copy_(
+                weight.expand_as(self.linear[..., likelihood.locations])
+            )
+            first = likelihood.start(start.get_buffer("intercept"), noise.log())
+            self.bias.copy_(first[:, None])
         train(self, windows, held_out, self.settings.training, seed, report, to_beat)
 
+    def _copies(self, past: Tensor) -> Tensor:
+        """past (batch, step, source) -> (target, batch, max_lag * source), the same for each."""
+        return past.flatten(1).expand(self.n_variables, -1, -1)
+
+    def _slopes(self, values: Tensor, copies: Tensor) -> Tensor:
+        """d values (batch, target) / d past, (batch, target, max_lag, source)."""
+        (slopes,) = torch.autograd.grad(values.sum(), copies)
+        return slopes.transpose(0, 1).unflatten(2, (self.max_lag, self.n_variables))
+
     def _run(self, copies: Tensor, rules: Rules) -> Tensor:
-        """copies (target, batch, max_lag * source) -> (batch, target)."""
-        linear = torch.einsum("tbi,ti->tb", copies, self.linear) + self.bias[:, None]
+        """copies (target, batch, max_lag * source) -> outputs (batch, target, output)."""
+        linear = torch.baddbmm(self.bias, copies, self.linear)
         hidden = activation(torch.relu, torch.baddbmm(self.first_bias, copies, self.first), rules)
         hidden = activation(torch.relu, torch.baddbmm(self.second_bias, hidden, self.second), rules)
-        return (linear + torch.bmm(hidden, self.last).squeeze(-1)).T
+        return torch.baddbmm(linear, hidden, self.last).transpose(0, 1)

@@ -17,6 +17,10 @@ from forecause.errors import InputError
 BATCH = 4096
 
 
+def _following(window: Tensor) -> Tensor:
+    return window[:, -1]
+
+
 @dataclass(frozen=True)
 class Moments:
     """Sums of products of the design (intercept first) and the targets, in float64."""
@@ -27,23 +31,50 @@ class Moments:
     square: Tensor  # (target,)
 
     @classmethod
-    def of(cls, windows: Windows, design: Callable[[Tensor], Tensor]) -> Moments:
-        """Stream the windows once; `design` maps the past of a batch to (batch, feature)."""
-        parts = [_products(batch.double(), design) for batch in windows.batches(BATCH)]
+    def of(
+        cls,
+        windows: Windows,
+        design: Callable[[Tensor], Tensor],
+        response: Callable[[Tensor], Tensor] = _following,
+    ) -> Moments:
+        """Stream the windows once; `design` maps the past of a batch to (batch, feature).
+
+        `response` maps the windows to what is explained, (batch, target): their last row.
+        """
+        parts = [_products(batch.double(), design, response) for batch in windows.batches(BATCH)]
         gram, cross, square = (torch.stack(list(kind)).sum(0) for kind in zip(*parts, strict=True))
         return cls(len(windows), gram, cross, square)
 
+    @classmethod
+    def mixed(cls, parts: Sequence[Moments], weights: Sequence[int]) -> Moments:
+        """The moments of data in which part b appears weights[b] times."""
+        count = sum(w * part.count for w, part in zip(weights, parts, strict=True))
+        sums = (
+            torch.stack([w * t for w, t in zip(weights, kind, strict=True)]).sum(0)
+            for kind in zip(*((m.gram, m.cross, m.square) for m in parts), strict=True)
+        )
+        return cls(count, *sums)
+
     def solve(self, ridge: float = 0.0) -> Tensor:
         """Coefficients (1 + feature, target); the penalty is `ridge` per window and feature."""
-        penalty = torch.full((len(self.gram),), max(ridge, 1e-10), dtype=torch.float64)
-        penalty[0] = 0.0
-        return torch.linalg.solve(self.gram + self.count * torch.diag(penalty), self.cross)
+        return torch.linalg.solve(self.gram + self.penalty(ridge), self.cross)
+
+    def penalty(self, ridge: float = 0.0) -> Tensor:
+        """Diagonal matrix added to the Gram matrix; never quite zero, so that it can be solved."""
+        weights = torch.full((len(self.gram),), self.count * max(ridge, 1e-10))
+        weights[0] = 0.0
+        return torch.diag(weights.double())
 
     def loss(self, coefficients: Tensor) -> Tensor:
         """Mean squared error per target of these coefficients on the windows seen, (target,)."""
         fitted = (coefficients * (self.gram @ coefficients)).sum(0)
         crossed = (coefficients * self.cross).sum(0)
         return (self.square - 2 * crossed + fitted) / self.count
+
+    def inverse(self) -> Tensor:
+        """Inverse of the Gram matrix, with a touch of ridge against features that never vary."""
+        ridge = torch.eye(len(self.gram), dtype=torch.float64) * (self.count * 1e-10)
+        return torch.linalg.inv(self.gram + ridge)
 
     def group_p_values(self, groups: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.float64]:
         """F-test that all coefficients of a group are zero, (target, group).
@@ -58,8 +89,7 @@ class Moments:
                 "choose edges by --select top-k."
             )
         coefficients = self.solve()
-        ridge = torch.eye(len(self.gram), dtype=torch.float64) * (self.count * 1e-10)
-        inverse = torch.linalg.inv(self.gram + ridge)
+        inverse = self.inverse()
         variance = self.loss(coefficients) * self.count / freedom
         p_values = np.ones((self.cross.shape[1], len(groups)))
         for g, features in enumerate(groups):
@@ -74,8 +104,10 @@ class Moments:
         return p_values
 
 
-def _products(window: Tensor, design: Callable[[Tensor], Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+def _products(
+    window: Tensor, design: Callable[[Tensor], Tensor], response: Callable[[Tensor], Tensor]
+) -> tuple[Tensor, Tensor, Tensor]:
     features = design(window[:, :-1])
     rows = torch.cat([torch.ones(len(features), 1, dtype=features.dtype), features], dim=1)
-    following = window[:, -1]
+    following = response(window)
     return rows.T @ rows, rows.T @ following, following.square().sum(0)

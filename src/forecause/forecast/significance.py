@@ -1,54 +1,207 @@
-"""Does an input help at all? Closed-form tests of every (target, source, lag)."""
+"""Does an input help at all? Closed-form tests of every (target, source, lag).
+
+Three models of growing richness are fitted to every target: straight lines, splines, and splines
+with products of pairs of the plausible inputs. The one that predicts held-out windows best is the
+one in which the target's inputs are tested.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import torch
 import xarray as xr
+from torch import Tensor
 
 from forecause.data.windows import Windows
-from forecause.forecast.additive import Additive, AdditiveSettings, place_knots
+from forecause.forecast.additive import place_knots, spline_terms
+from forecause.forecast.choice import clearly_better
 from forecause.forecast.regression import Moments
+from forecause.forecast.robust import robust_p_values
+from forecause.graph.fdr import adjusted_p_values
 from forecause.graph.lagged import AXES
 
-WINDOWS_PER_TERM = 5  # below this the curved test has too little data and the straight one is used
+KNOTS = 5
+MOST_WINDOWS, MOST_FOR_PAIRS = 100_000, 20_000  # tested; more add time, hardly edges
+WINDOWS_PER_FEATURE = 5  # below this a richer model is not tried
+REFITS, BLOCKS, BLOCK_NUMBERS = 20, 40, 64_000_000  # of the bootstrap; numbers held at once
+PLAUSIBLE, MOST_PLAUSIBLE = 0.05, 14  # p-value and number of the inputs whose products are tried
+
+Array = npt.NDArray[np.float64]
 
 
-def edge_p_values(windows: Windows, curved: Sequence[bool]) -> xr.DataArray:
-    """P-value that an input has no effect given all others, (target, source, lag).
+def edge_tests(
+    windows: Windows, suspects: xr.DataArray | None = None, fdr: float = 0.02
+) -> xr.Dataset:
+    """Is there an effect given all other inputs? Statistics over (target, source, lag).
 
-    Targets marked `curved` are tested in the additive spline model, one F-test over all terms of
-    an input; the others in the linear model, which has more power where effects are straight.
+    p_value: of no effect; stability: share of block-bootstrap refits in which it stays below the
+    level that Benjamini-Hochberg at `fdr` amounts to.
+    `suspects` marks inputs that a forecaster found strong: their products are tried even if they
+    show nothing on their own.
     """
-    steps, variables = windows.shape
+    ladder = _Ladder(windows.sample(MOST_WINDOWS, np.random.default_rng(0)))
+    ladder.try_all_targets(ladder.straight)
+    ladder.try_all_targets(ladder.curved)
+    flat = None if suspects is None else ladder.by_input(suspects.values)
+    for target in range(ladder.variables):
+        ladder.try_pairs(target, None if flat is None else flat[target])
+    q_values = adjusted_p_values(ladder.p_values)
+    level = float(ladder.p_values[q_values <= fdr].max(initial=0.0))
     names = list(windows.panel.variables)
-    coords = {"target": names, "source": names, "lag": np.arange(1, steps + 1)}
-    terms = AdditiveSettings().knots - 1
-    enough = len(windows) >= WINDOWS_PER_TERM * steps * variables * terms
-    bend = np.asarray(curved) & enough
-    p_values = np.empty((variables, variables, steps))
-    for is_curved in np.unique(bend):
-        tested = _test(windows, bool(is_curved))
-        p_values[bend == is_curved] = tested[bend == is_curved]
-    return xr.DataArray(p_values, dims=AXES, coords=coords)
+    found = {"p_value": ladder.p_values, "stability": ladder.stability(level)}
+    return xr.Dataset(
+        {name: (AXES, ladder.by_lag(values)) for name, values in found.items()},
+        coords={"target": names, "source": names, "lag": np.arange(1, ladder.steps + 1)},
+    )
 
 
-def _test(windows: Windows, curved: bool) -> npt.NDArray[np.float64]:
-    steps, variables = windows.shape
-    if curved:
-        model = Additive(windows.shape, AdditiveSettings())
-        model.get_buffer("knots").copy_(place_knots(windows, model.settings.knots))
-        design, terms = model.design, model.settings.knots - 1
-    else:
-        design, terms = _flat, 1
-    groups = np.arange(steps * variables * terms).reshape(-1, terms)
-    p_values = Moments.of(windows, design).group_p_values(list(groups))
-    by_step = p_values.reshape(variables, steps, variables)  # (target, step, source), oldest first
-    return by_step[:, ::-1].transpose(0, 2, 1)
+@dataclass(frozen=True)
+class _Design:
+    """Features of the past, and which of them belong to which input."""
+
+    features: Callable[[Tensor], Tensor]  # (batch, step, variable) -> (batch, feature)
+    groups: list[npt.NDArray[np.int64]]  # of feature indices
+    inputs: npt.NDArray[np.int64]  # (group,) index into step * variable
+
+    @property
+    def width(self) -> int:
+        return 1 + int(max(group.max() for group in self.groups))
 
 
-def _flat(past: torch.Tensor) -> torch.Tensor:
-    return past.flatten(1)
+class _Ladder:
+    """The best model so far for every target, and its p-values (target, step * variable)."""
+
+    def __init__(self, windows: Windows) -> None:
+        self.windows = windows
+        self.steps, self.variables = windows.shape
+        self.early, self.late = windows.split(0.2)
+        self.knots = place_knots(windows, KNOTS).double()
+        self.mean, self.sd, self.slope = _term_moments(windows, self.knots)
+        self.designs: dict[int, _Design] = {}  # the best model of each target
+        self.errors: dict[int, Tensor] = {}  # and its held-out squared errors
+        self.p_values = np.ones((self.variables, self.steps * self.variables))
+        self.smallest = np.ones_like(self.p_values)  # over straight and curved, for plausibility
+
+    @property
+    def straight(self) -> _Design:
+        inputs = np.arange(self.steps * self.variables)
+        return _Design(lambda past: past.flatten(1), list(inputs[:, None]), inputs)
+
+    @property
+    def curved(self) -> _Design:
+        inputs = np.arange(self.steps * self.variables)
+        groups = np.arange(len(inputs) * (KNOTS - 1)).reshape(len(inputs), -1)
+        return _Design(lambda past: self._terms(past).flatten(1), list(groups), inputs)
+
+    def pairs(self, inputs: npt.NDArray[np.int64]) -> _Design:
+        """Splines of some inputs, and products of a line and a bend of each two of them."""
+        count, terms = len(inputs), KNOTS - 1
+        first, second = np.triu_indices(count, 1)
+
+        def features(past: Tensor) -> Tensor:
+            own = self._terms(past).flatten(1, 2)[:, inputs]  # (batch, input, term)
+            line = own[..., 0]
+            bend = own[..., 1] - self.slope[inputs % self.variables] * line
+            two = torch.stack([line, bend], dim=2)
+            products = two[:, first, :, None] * two[:, second, None, :]
+            return torch.cat([own.flatten(1), products.flatten(1)], dim=1)
+
+        own_columns = np.arange(count * terms).reshape(count, terms)
+        pair_columns = count * terms + np.arange(len(first) * 4).reshape(-1, 4)
+        groups = [
+            np.concatenate([own_columns[i], pair_columns[(first == i) | (second == i)].ravel()])
+            for i in range(count)
+        ]
+        return _Design(features, groups, inputs)
+
+    def try_all_targets(self, design: _Design) -> None:
+        """Fit one design to all targets and keep it where it is the best so far."""
+        if self.errors and len(self.early) < WINDOWS_PER_FEATURE * design.width:
+            return
+        everyone = range(self.variables)
+        p_values = robust_p_values(self.windows, design.features, design.groups, everyone)
+        self.smallest = np.minimum(self.smallest, p_values)
+        errors = self._held_out_errors(design)
+        for target in everyone:
+            self._keep_if_better(target, errors[:, target], p_values[target], design)
+
+    def try_pairs(self, target: int, suspects: npt.NDArray[np.bool_] | None) -> None:
+        """Fit the products of the plausible inputs to one target, if there is data enough."""
+        rank = self.smallest[target].copy()
+        if suspects is not None:
+            rank[suspects] = np.minimum(rank[suspects], PLAUSIBLE / 2)
+        inputs = np.argsort(rank, kind="stable")[:MOST_PLAUSIBLE]
+        inputs = np.sort(inputs[rank[inputs] < PLAUSIBLE])
+        if len(inputs) < 2:
+            return
+        design = self.pairs(inputs)
+        if len(self.early) < WINDOWS_PER_FEATURE * design.width:
+            return
+        errors = self._held_out_errors(design, MOST_FOR_PAIRS)[:, target]
+        if clearly_better(self.errors[target], errors):
+            p_values = np.ones(self.p_values.shape[1])
+            tested = self.windows.sample(MOST_FOR_PAIRS, np.random.default_rng(0))
+            p_values[inputs] = robust_p_values(tested, design.features, design.groups, [target])
+            self._keep_if_better(target, errors, p_values, design)
+
+    def stability(self, level: float) -> Array:
+        """Share of block-bootstrap refits of each target's model with p <= level."""
+        rng = np.random.default_rng(0)
+        found = np.zeros_like(self.p_values)
+        tested = self.windows.sample(MOST_FOR_PAIRS, rng)
+        for design in {id(d): d for d in self.designs.values()}.values():
+            targets = np.array([t for t, d in self.designs.items() if d is design])
+            blocks = max(2, min(BLOCKS, BLOCK_NUMBERS // design.width**2))
+            pieces = np.array_split(np.arange(len(tested)), blocks)
+            parts = [Moments.of(tested.at(piece), design.features) for piece in pieces]
+            for _ in range(REFITS):
+                weights = np.bincount(rng.integers(0, blocks, blocks), minlength=blocks)
+                p_values = Moments.mixed(parts, weights.tolist()).group_p_values(design.groups)
+                found[np.ix_(targets, design.inputs)] += p_values[targets] <= level
+        return found / REFITS
+
+    def by_lag(self, values: Array) -> Array:
+        """(target, step * variable) -> (target, source, lag)."""
+        by_step = values.reshape(self.variables, self.steps, self.variables)
+        return np.ascontiguousarray(by_step[:, ::-1].transpose(0, 2, 1))
+
+    def by_input(self, values: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """(target, source, lag) -> (target, step * variable)."""
+        return values.transpose(0, 2, 1)[:, ::-1].reshape(len(values), -1)
+
+    def _keep_if_better(
+        self, target: int, errors: Tensor, p_values: Array, design: _Design
+    ) -> None:
+        if target not in self.errors or clearly_better(self.errors[target], errors):
+            self.errors[target], self.p_values[target] = errors, p_values
+            self.designs[target] = design
+
+    def _held_out_errors(self, design: _Design, most: int = MOST_WINDOWS) -> Tensor:
+        """Squared errors (window, target) on the late windows of a fit to the early ones."""
+        early = self.early.sample(most, np.random.default_rng(0))
+        coefficients = Moments.of(early, design.features).solve(1e-4)
+        parts = []
+        for batch in self.late.batches(4096):
+            window = batch.double()
+            fitted = design.features(window[:, :-1]) @ coefficients[1:] + coefficients[0]
+            parts.append((fitted - window[:, -1]).square())
+        return torch.cat(parts)
+
+    def _terms(self, past: Tensor) -> Tensor:
+        """Standardised spline terms (batch, step, variable, term)."""
+        return (spline_terms(past, self.knots) - self.mean) / self.sd
+
+
+def _term_moments(windows: Windows, knots: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Mean and sd of every spline term (variable, term), and the bend's slope on the line."""
+    sample = windows.sample(10_000, np.random.default_rng(0))
+    latest = torch.cat([batch[:, -1] for batch in sample.batches(4096)]).double()
+    terms = spline_terms(latest, knots)
+    mean, sd = terms.mean(0), terms.std(0)
+    sd = torch.where(sd > 1e-9, sd, 1.0)  # a term that never varies stays zero
+    scaled = (terms - mean) / sd
+    return mean, sd, (scaled[..., 0] * scaled[..., 1]).mean(0)

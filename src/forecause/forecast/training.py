@@ -10,10 +10,10 @@ from torch import Tensor
 
 from forecause.data.windows import Windows
 from forecause.errors import TrainingError
-from forecause.forecast.base import Forecaster, Report, Settings, silent, squared_errors
+from forecause.forecast.base import Forecaster, Report, Settings, over_windows, silent
 
 WATCHED = 4096  # held-out windows looked at to decide when to stop
-PROGRESS = 1e-4  # relative fall of the held-out loss that counts as progress
+PROGRESS = 1e-4  # fall of the held-out loss that counts as progress
 
 
 class TrainingSettings(Settings):
@@ -52,7 +52,7 @@ def train(
     device = next(model.parameters()).device
     optimiser = torch.optim.Adam(model.parameters(), fused=device.type in ("cpu", "cuda"))
     schedule = _Schedule(settings)
-    best = _Best(model, squared_errors(model, watched).mean(0))
+    best = _Best(model, over_windows(model, watched, model.errors).mean(0))
     batches = _shuffled(windows, settings.batch_size, rng)
     for step in range(1, settings.max_steps + 1):
         optimiser.param_groups[0]["lr"] = schedule.rate(step)
@@ -63,13 +63,14 @@ def train(
         if step % settings.look_every:
             continue
         report(f"training the {model.kind}", step / settings.max_steps)
-        losses = _finite(squared_errors(model, watched).mean(0), model.kind, step)
+        losses = _finite(over_windows(model, watched, model.errors).mean(0), model.kind, step)
         if schedule.stalls_after(losses, progress=best.improve(losses)):
             best.restore()
             schedule.slow_down()
         if schedule.ended or (to_beat is not None and schedule.hopeless(to_beat)):
             break
     best.restore()
+    model.settle_noise(watched)
 
 
 class _Schedule:
@@ -118,9 +119,9 @@ class _Best:
     def improve(self, losses: Tensor) -> bool:
         """Keep the present weights where they are better; True if that is real progress."""
         if self.model.separate_targets:
-            better, gain = losses < self.losses, (1 - losses / self.losses).max()
+            better, gain = losses < self.losses, self._gain(losses, self.losses).max()
         else:
-            gain = 1 - losses.mean() / self.losses.mean()
+            gain = self._gain(losses.mean(), self.losses.mean())
             better = (gain > 0).expand_as(losses)
         for name, weight in self.model.state_dict().items():
             if self.model.separate_targets:
@@ -129,6 +130,10 @@ class _Best:
                 self.weights[name].copy_(weight)
         self.losses = torch.where(better, losses, self.losses)
         return bool(gain > PROGRESS)
+
+    def _gain(self, now: Tensor, before: Tensor) -> Tensor:
+        """Relative fall of a squared error; absolute one of a log-likelihood, which has no zero."""
+        return 1 - now / before if self.model.likelihood.fixed else before - now
 
     def restore(self) -> None:
         self.model.load_state_dict(self.weights)

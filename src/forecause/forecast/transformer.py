@@ -11,6 +11,7 @@ from forecause.data.windows import Windows
 from forecause.forecast.base import Forecaster, Report, Settings, silent
 from forecause.forecast.rules import PLAIN, Rules, activation, layer_norm, scale_gradient
 from forecause.forecast.training import TrainingSettings, train
+from forecause.options import HeadName
 
 
 class TransformerSettings(Settings):
@@ -21,6 +22,7 @@ class TransformerSettings(Settings):
     layers: int = 1
     static_bias: bool = True  # a learnable logit per head, query token and key token
     teacher_forcing: bool = False  # learn from the forecast at every position, not only the last
+    head: HeadName = "mse"
     training: TrainingSettings = TrainingSettings()
 
     @classmethod
@@ -82,7 +84,7 @@ class Transformer(Forecaster):
     settings: TransformerSettings
 
     def __init__(self, shape: tuple[int, int], settings: TransformerSettings) -> None:
-        super().__init__(shape, settings)
+        super().__init__(shape, settings, settings.head)
         width, tokens = settings.width, self.max_lag * self.n_variables
         self.value = nn.Linear(1, width)
         # LayerNorm would wipe out a token that is mostly its value, so the embeddings dominate.
@@ -90,18 +92,21 @@ class Transformer(Forecaster):
         self.time = nn.Parameter(torch.randn(self.max_lag, width))
         self.blocks = nn.ModuleList(Block(tokens, settings) for _ in range(settings.layers))
         self.norm = nn.LayerNorm(width)
-        self.head = nn.Linear(width, 1)
+        self.head = nn.Linear(width, self.likelihood.outputs)
         step = torch.arange(tokens) // self.n_variables
         future = step[None, :] > step[:, None]
         mask = torch.zeros(tokens, tokens).masked_fill(future, -math.inf)
         self.register_buffer("mask", mask, persistent=False)
 
     def forward(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+        return self.likelihood.mean(self.outputs(past, rules))
+
+    def outputs(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
         return self._run(past, self.n_variables, rules)[:, -1]
 
     def forecasts(self, past: Tensor) -> Tensor:
         """The forecast at every position: (batch, step, variable), each for the next step."""
-        return self._run(past, past.shape[1] * past.shape[2], PLAIN)
+        return self.likelihood.mean(self._everywhere(past))
 
     def attentions(self, past: Tensor) -> list[Tensor]:
         """The attention weights of every layer, (batch, head, query token, key token)."""
@@ -114,11 +119,13 @@ class Transformer(Forecaster):
         return found
 
     def loss(self, window: Tensor) -> Tensor:
-        """Mean squared error per target, (variable,)."""
-        past, following = window[:, :-1], window[:, 1:]
+        """Mean error per target, (variable,), at the last position or at every one."""
         if not self.settings.teacher_forcing:
-            return (self(past) - following[:, -1]).square().mean(0)
-        return (self.forecasts(past) - following).square().mean((0, 1))
+            return super().loss(window)
+        past, following = window[:, :-1], window[:, 1:]
+        if self.likelihood.fixed:
+            return (self.forecasts(past) - following).square().mean((0, 1))
+        return -self.likelihood.log_prob(self._everywhere(past), following).mean((0, 1))
 
     def fit(
         self,
@@ -135,13 +142,16 @@ class Transformer(Forecaster):
         identity = (self.time[:, None] + self.node[None]).flatten(0, 1)
         return self.value(past.flatten(1).unsqueeze(-1)) + identity
 
+    def _everywhere(self, past: Tensor) -> Tensor:
+        return self._run(past, past.shape[1] * past.shape[2], PLAIN)
+
     def _run(self, past: Tensor, asked: int, rules: Rules) -> Tensor:
-        """Forecasts at the last `asked` tokens, (batch, step, variable)."""
+        """What the head gives at the last `asked` tokens, (batch, step, variable, output)."""
         x, mask = self._tokens(past), self.get_buffer("mask")
         for i, block in enumerate(self.blocks):
             last = i == len(self.blocks) - 1
             x = block(x, mask, asked if last else x.shape[1], rules)
-        out = self.head(_norm(self.norm, x, rules)).squeeze(-1)
+        out = self.head(_norm(self.norm, x, rules))
         return out.unflatten(1, (-1, self.n_variables))
 
 

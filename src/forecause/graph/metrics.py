@@ -180,6 +180,7 @@ def _metrics(view: _View) -> Metrics:
     return {
         "precision": hits / (hits + false) if hits + false else empty,
         "recall": hits / (hits + missed) if hits + missed else empty,
+        "fdr": false / (hits + false) if hits + false else 0.0,  # false among the chosen
         "f1": 2 * hits / (2 * hits + false + missed) if hits + false + missed else empty,
         "shd": false + missed,
         **_ranking_metrics(true, scores),

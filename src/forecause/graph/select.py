@@ -47,9 +47,10 @@ def false_discovery(
 
 
 def target_shares(scores: xr.DataArray) -> xr.DataArray:
-    """Scores as shares of their target's total."""
-    total = scores.sum(["source", "lag"])
-    return scores / total.where(total > 0, 1.0)
+    """Scores as shares of their target's total; what is below zero counts as nothing."""
+    positive = scores.clip(min=0)
+    total = positive.sum(["source", "lag"])
+    return positive / total.where(total > 0, 1.0)
 
 
 def _check_k(k: int, candidates: int) -> None:

@@ -1,35 +1,189 @@
-"""The report: one HTML file that works offline."""
+"""The report: one HTML file that works offline, and the graph read back from it."""
 
 from __future__ import annotations
 
+import json
+import re
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment
 
 from forecause import __version__
-from forecause.report.picture import graph_svg
+from forecause.errors import InputError
+from forecause.graph.lagged import LaggedGraph
+from forecause.graph.textfile import text_of
+from forecause.report.content import FORMAT, page_data
+from forecause.report.history import lag_text, sampling_text
+from forecause.report.reproduction import commands
+from forecause.report.words import assumptions, chosen_losses, verdict
 
 if TYPE_CHECKING:
     from forecause.discovery import Discovery
 
+STYLES = ("style.css", "explore.css")
+SCRIPTS = (
+    "state.js",
+    "stage.js",
+    "summary.js",
+    "timegraph.js",
+    "heatmap.js",
+    "charts.js",
+    "panels.js",
+    "exports.js",
+    "table.js",
+    "changes.js",
+    "main.js",
+)
+WORST = 1.5  # of the loss scale; 1 is the variable's mean, worse ones are drawn at the end
+BLOCK = re.compile(r'<script type="application/json" id="forecause-report">(.*?)</script>', re.S)
 
-def write_report(found: Discovery, path: Path) -> Path:
+
+def write_report(
+    found: Discovery,
+    path: Path,
+    *,
+    compare: Discovery | None = None,
+    truth: LaggedGraph | None = None,
+) -> Path:
     """Render the page; names from the data are escaped, never interpreted."""
-    template = (files("forecause.report") / "page.html.j2").read_text(encoding="utf-8")
-    page = Environment(autoescape=True).from_string(template)
-    path.write_text(
-        page.render(
-            found=found,
-            data=found.data,
-            edges=found.graph.edges.to_dict(orient="records"),
-            losses=found.losses.reset_index().to_dict(orient="records"),
-            candidates=list(found.losses.columns.drop("chosen")),
-            picture=graph_svg(found.graph),
-            settings=found.settings.model_dump(mode="json"),
-            version=__version__,
-        ),
-        encoding="utf-8",
+    data = page_data(found, compare, truth)
+    template = Environment(autoescape=True, trim_blocks=True).from_string(_file("page.html.j2"))
+    page = template.render(
+        version=__version__,
+        style="\n".join(_file(name) for name in STYLES),
+        script="(() => {\n'use strict';\n" + "\n".join(_file(name) for name in SCRIPTS) + "})();\n",
+        data=_embedded(data),
+        several=bool(found.graph.domains or compare),
+        headline=_headline(found),
+        verdict=verdict(found),
+        notes=_notes(found),
+        alerts=_alerts(found),
+        facts=_facts(found),
+        assumptions=assumptions(found),
+        quality=_quality(found),
+        has_var=_has_var(found),
+        mean_place=round(100 / WORST, 1),
+        reproduction=_reproduction(found),
     )
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"Cannot write the report {str(path)!r}: {error.strerror}.") from None
     return path
+
+
+def read_report(path: Path) -> LaggedGraph:
+    """The graph with its scores out of a page that `write_report` made."""
+    block = BLOCK.search(text_of(path, "<!doctype html>"))
+    if block is None:
+        raise InputError(f"{path} is not a Forecause report: it holds no graph.")
+    try:
+        content = json.loads(block[1])
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"The report {path} is damaged: {error}.") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise InputError(f"{path} is not a report of the format {FORMAT}.")
+    try:
+        return LaggedGraph.from_json(json.dumps(content.get("graph", {})))
+    except InputError as error:
+        raise InputError(f"The report {path} is damaged: {error}") from None
+
+
+def _embedded(data: dict[str, Any]) -> str:
+    """JSON that is safe inside a script element: no character there can end it."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _headline(found: Discovery) -> str:
+    edges, variables = len(found.graph), len(found.data.variables)
+    links = "No link" if not edges else f"{edges} link{'s' if edges > 1 else ''}"
+    return f"{links} among {variables} variable{'s' if variables > 1 else ''}"
+
+
+def _notes(found: Discovery) -> list[str]:
+    power = found.measured_power
+    return [*found.data.notes, *([power.sentence] if power else [])]
+
+
+def _alerts(found: Discovery) -> list[str]:
+    return [alert.sentence for alert in found.alerts]
+
+
+def _facts(found: Discovery) -> list[tuple[str, str]]:
+    data, time = found.data, found.evidence.get("time", {})
+    facts = [
+        ("variables", f"{len(data.variables):,}"),
+        ("rows", f"{data.rows:,}"),
+        ("sampled", sampling_text(time)),
+        ("missing values", f"{data.missing_share:.1%}"),
+        ("windows used", f"{data.windows:,}"),
+        ("delays looked for", f"up to {lag_text(found.graph.max_lag, time)}"),
+        ("forecaster", found.forecaster.kind),
+        ("readout", found.settings.readout),
+    ]
+    if len(data.series_names) > 1:
+        facts.insert(2, ("series", f"{len(data.series_names):,}"))
+    if data.lost_share > 0:
+        facts.insert(5, ("windows lost to gaps", f"{data.lost_share:.1%}"))
+    return facts
+
+
+def _has_var(found: Discovery) -> bool:
+    return "linear" in found.losses.columns and len(found.losses.columns) > 3
+
+
+def _quality(found: Discovery) -> list[dict[str, Any]]:
+    """One row per variable: losses, their places on the scale, and how they compare."""
+    rows = []
+    has_var = _has_var(found)
+    own = chosen_losses(found.losses)
+    for loss, (name, row) in zip(own.tolist(), found.losses.iterrows(), strict=True):
+        naive = float(row["naive"])
+        var = float(row["linear"]) if has_var else float("nan")
+        rows.append(
+            {
+                "name": name,
+                "model": row["chosen"],
+                "own": f"{loss:.3g}",
+                "naive": f"{naive:.3g}",
+                "var": f"{var:.3g}",
+                "to_naive": _change(loss, naive),
+                "to_var": _change(loss, var),
+                "own_place": _place(loss),
+                "naive_place": _place(naive),
+                "var_place": _place(var) if has_var else 0,
+            }
+        )
+    return rows
+
+
+def _change(loss: float, other: float) -> str:
+    change = loss / other - 1 if other > 0 else 0.0
+    return "±0 %" if abs(change) < 0.0005 else f"{change:+.1%}".replace("%", " %").replace("-", "−")
+
+
+def _place(loss: float) -> float:
+    return round(100 * min(max(loss / WORST, 0.0), 1.0), 1)
+
+
+def _reproduction(found: Discovery) -> list[tuple[str, str]]:
+    origin = found.evidence.get("origin", {})
+    versions = origin.get("versions", {"forecause": __version__})
+    settings = found.settings.model_dump(mode="json")
+    return [
+        *((name, text) for name, text in commands(found).items()),
+        ("data fingerprint", found.data.fingerprint),
+        ("seed", str(settings["seed"])),
+        ("settings", ", ".join(f"{name} = {value}" for name, value in settings.items())),
+        ("versions", ", ".join(f"{name} {value}" for name, value in versions.items())),
+        *([("machine", origin["machine"])] if "machine" in origin else []),
+    ]
+
+
+def _file(name: str) -> str:
+    return (files("forecause.report") / "web" / name).read_text(encoding="utf-8")

@@ -1,0 +1,126 @@
+"""Likelihoods: how the numbers a forecaster gives for a target become its distribution."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+LOG_VARIANCE_LIMIT = 8.0  # targets have variance 1, so a real one never comes near e^8 or e^-8
+COMPONENTS = 3
+SPREAD = 0.5  # between the mixture's first means: equal components would stay equal forever
+
+
+class Likelihood(ABC):
+    """A family of distributions; parameters are (..., target, parameter), values (..., target)."""
+
+    outputs: ClassVar[int]  # numbers a network gives per target
+    fixed: ClassVar[bool] = False  # the variance is not learned, the squared error is
+
+    @abstractmethod
+    def log_prob(self, parameters: Tensor, value: Tensor) -> Tensor:
+        """Log density of each value, (..., target)."""
+
+    @abstractmethod
+    def mean(self, parameters: Tensor) -> Tensor:
+        """Mean of each distribution, (..., target)."""
+
+    @abstractmethod
+    def variance(self, parameters: Tensor) -> Tensor:
+        """Variance of each distribution, (..., target)."""
+
+    @abstractmethod
+    def start(self, location: Tensor, log_variance: Tensor) -> Tensor:
+        """Outputs (target, output) that mean about this Gaussian, both arguments (target,)."""
+
+    @property
+    @abstractmethod
+    def locations(self) -> slice:
+        """The outputs that shift the distribution as a whole when all are raised alike."""
+
+
+class FixedVariance(Likelihood):
+    """A Gaussian whose variance is one number per target: parameters are mean, log variance.
+
+    A network gives the mean alone; the forecaster adds the variance of its held-out errors.
+    """
+
+    outputs = 1
+    fixed = True
+    locations = slice(0, 1)
+
+    def log_prob(self, parameters: Tensor, value: Tensor) -> Tensor:
+        return gaussian_log_prob(value, parameters[..., 0], parameters[..., 1])
+
+    def mean(self, parameters: Tensor) -> Tensor:
+        return parameters[..., 0]
+
+    def variance(self, parameters: Tensor) -> Tensor:
+        return parameters[..., 1].exp()
+
+    def start(self, location: Tensor, log_variance: Tensor) -> Tensor:
+        return location[:, None]
+
+
+class Gaussian(FixedVariance):
+    """A Gaussian whose variance depends on the past: parameters are mean, raw log variance."""
+
+    outputs = 2
+    fixed = False
+
+    def log_prob(self, parameters: Tensor, value: Tensor) -> Tensor:
+        return gaussian_log_prob(value, parameters[..., 0], bounded(parameters[..., 1]))
+
+    def variance(self, parameters: Tensor) -> Tensor:
+        return bounded(parameters[..., 1]).exp()
+
+    def start(self, location: Tensor, log_variance: Tensor) -> Tensor:
+        return torch.stack([location, log_variance], dim=1)
+
+
+class Mixture(Likelihood):
+    """Several Gaussians: parameters are all logits, then all means, then all raw log variances."""
+
+    outputs = 3 * COMPONENTS
+    locations = slice(COMPONENTS, 2 * COMPONENTS)
+
+    def log_prob(self, parameters: Tensor, value: Tensor) -> Tensor:
+        logits, means, log_variances = parameters.chunk(3, dim=-1)
+        inner = gaussian_log_prob(value[..., None], means, bounded(log_variances))
+        return torch.logsumexp(logits.log_softmax(-1) + inner, dim=-1)
+
+    def mean(self, parameters: Tensor) -> Tensor:
+        logits, means, _ = parameters.chunk(3, dim=-1)
+        return (logits.softmax(-1) * means).sum(-1)
+
+    def variance(self, parameters: Tensor) -> Tensor:
+        logits, means, log_variances = parameters.chunk(3, dim=-1)
+        apart = (means - self.mean(parameters)[..., None]).square()
+        return (logits.softmax(-1) * (bounded(log_variances).exp() + apart)).sum(-1)
+
+    def start(self, location: Tensor, log_variance: Tensor) -> Tensor:
+        steps = torch.linspace(-SPREAD, SPREAD, COMPONENTS).to(location)
+        sd = (log_variance / 2).exp()
+        means = location[:, None] + steps * sd[:, None]
+        return torch.cat([means * 0, means, log_variance[:, None].expand_as(means)], dim=1)
+
+
+LIKELIHOODS: dict[str, Likelihood] = {
+    "mse": FixedVariance(),
+    "gaussian": Gaussian(),
+    "mixture": Mixture(),
+}
+
+
+def gaussian_log_prob(value: Tensor, mean: Tensor, log_variance: Tensor) -> Tensor:
+    """-(log 2 pi + log variance + (value - mean)^2 / variance) / 2."""
+    scaled = (value - mean).square() * torch.exp(-log_variance)
+    return -0.5 * (math.log(2 * math.pi) + log_variance + scaled)
+
+
+def bounded(log_variance: Tensor) -> Tensor:
+    """Within the limit, without the dead gradient of a hard clamp."""
+    return LOG_VARIANCE_LIMIT * torch.tanh(log_variance / LOG_VARIANCE_LIMIT)

@@ -1,0 +1,65 @@
+"""Does an input change the spread of a target? Closed-form tests of every (target, source, lag)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+import xarray as xr
+from torch import Tensor
+
+from forecause.data.windows import Windows
+from forecause.forecast.additive import Additive, AdditiveSettings, place_knots
+from forecause.forecast.regression import Moments
+from forecause.graph.lagged import AXES
+
+WINDOWS_PER_TERM = 5  # below this the basis is a line per input, without bends
+SMALLEST = 1e-4  # squared error, relative to its mean, below which its logarithm is not trusted
+
+
+def variance_p_values(windows: Windows) -> xr.DataArray:
+    """P-value that an input leaves a target's variance alone given all others.
+
+    The additive spline model takes out the mean; the log squared errors that remain are regressed
+    on the same basis, one F-test over all terms of an input. The result is (target, source, lag).
+    """
+    steps, variables = windows.shape
+    design, terms = _basis(windows)
+    mean = Moments.of(windows, design)
+    spread = Moments.of(windows, design, _LogSquares(mean, design))
+    groups = np.arange(steps * variables * terms).reshape(-1, terms)
+    p_values = spread.group_p_values(list(groups))
+    by_step = p_values.reshape(variables, steps, variables)  # (target, step, source), oldest first
+    names = list(windows.panel.variables)
+    coords = {"target": names, "source": names, "lag": np.arange(1, steps + 1)}
+    by_lag = by_step[:, ::-1].transpose(0, 2, 1).copy()  # torch refuses the view's strides
+    return xr.DataArray(by_lag, dims=AXES, coords=coords)
+
+
+def _basis(windows: Windows) -> tuple[Callable[[Tensor], Tensor], int]:
+    """The design of the additive model and its terms per input."""
+    model = Additive(windows.shape, AdditiveSettings())
+    terms = model.settings.knots - 1
+    if len(windows) < WINDOWS_PER_TERM * windows.shape[0] * windows.shape[1] * terms:
+        return lambda past: past.flatten(1), 1
+    model.get_buffer("knots").copy_(place_knots(windows, model.settings.knots))
+    return model.design, terms
+
+
+class _LogSquares:
+    """Windows (batch, max_lag + 1, variable) -> log squared errors (batch, variable)."""
+
+    def __init__(self, mean: Moments, design: Callable[[Tensor], Tensor]) -> None:
+        self.design = design
+        self.coefficients = mean.solve()
+        self.inverse = mean.inverse()
+        self.floor = SMALLEST * mean.loss(self.coefficients)
+
+    def __call__(self, window: Tensor) -> Tensor:
+        features = self.design(window[:, :-1])
+        rows = torch.cat([torch.ones_like(features[:, :1]), features], dim=1)
+        squares = (window[:, -1] - rows @ self.coefficients).square()
+        # A fitted error has variance 1 - leverage, so an unusual past would look calm.
+        leverage = (rows @ self.inverse * rows).sum(1, keepdim=True)
+        return torch.log(squares / (1 - leverage).clamp(min=1e-3) + self.floor)

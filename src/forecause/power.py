@@ -1,0 +1,256 @@
+"""Will it work on data like mine? Simulate from what a run learnt, discover again, compare.
+
+The simulated system follows the fitted forecaster along the run's own graph: inputs that are no
+edges are held at their mean, so the truth of the simulated data is exactly that graph. A found
+graph has no edges that were too weak to be found, so in every repetition half of the edges are
+weakened at random; that is how the strength below which edges stay invisible can be seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import torch
+from torch import Tensor
+
+from forecause.data.panel import Panel
+from forecause.errors import InputError
+from forecause.forecast.base import Forecaster, Report, silent
+
+if TYPE_CHECKING:
+    from forecause.discovery import Discovery
+
+Array = npt.NDArray[np.float64]
+
+CLOSED_FORM = ("linear", "additive")  # fitted in a moment, so repeated more often
+CHAINS = 32  # series simulated side by side
+BURN_IN = 100  # steps thrown away
+BOUND = 10.0  # standard deviations that simulated values may not leave
+WEAKEST = 0.03  # a weakened edge keeps at least this share of its strength
+BINS = (0.0, 0.025, 0.05, 0.1, 0.2, 0.4, np.inf)  # strengths, in sd of effect per sd of cause
+LOOKED = 256  # simulated windows over which an edge's strength is averaged
+
+
+@dataclass(frozen=True, eq=False)
+class Power:
+    """How a run's own edges are recovered from data simulated along them.
+
+    Strength is the root mean square gradient: standard deviations the target moves per standard
+    deviation of the cause (the square root of the gradient score). `table` has one row per range
+    of strength: from, to, edges (simulated), recovered (share of them), found (edges of that
+    strength in the new graphs) and false (share of those).
+    """
+
+    windows: int
+    repeats: int
+    seed: int
+    recovered: float | None  # share of the edges at their full strength; None without edges
+    false: float | None  # share of the found edges that are not in the graph
+    clipped: float  # share of the simulated values held at the bound
+    table: pd.DataFrame
+
+    @property
+    def sentence(self) -> str:
+        """The answer in plain words."""
+        return _sentence(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values; an open end and an unknown share are None."""
+        cells = self.table.astype(object).where(np.isfinite(self.table.astype(float)), None)
+        return {
+            "windows": self.windows,
+            "repeats": self.repeats,
+            "seed": self.seed,
+            "recovered": self.recovered,
+            "false": self.false,
+            "clipped": self.clipped,
+            "strengths": cells.to_dict(orient="records"),
+            "sentence": self.sentence,
+        }
+
+    @classmethod
+    def from_dict(cls, saved: dict[str, Any]) -> Power:
+        """Back from `to_dict`."""
+        table = pd.DataFrame(saved["strengths"])
+        table["to"] = table["to"].astype(float).fillna(np.inf)
+        table[["recovered", "false"]] = table[["recovered", "false"]].astype(float)
+        names = ("windows", "repeats", "seed", "recovered", "false", "clipped")
+        return cls(**{name: saved[name] for name in names}, table=table)
+
+
+class AlongGraph:
+    """A forecaster that sees, for each target, its parents only.
+
+    `weight` (target, step, source), oldest step first, multiplies the standardised inputs: 0
+    holds an input at its mean, 1 leaves it as it is, between them its edge is weakened.
+    """
+
+    def __init__(self, forecaster: Forecaster, weight: Tensor) -> None:
+        self.forecaster = forecaster
+        self.weight = weight
+
+    @torch.no_grad()
+    def forecast(self, past: Tensor) -> Tensor:
+        """past (batch, step, variable) -> (batch, variable)."""
+        return self._own(past[:, None] * self.weight)
+
+    def strengths(self, past: Tensor) -> Array:
+        """Root mean square of d forecast / d input, (target, source, lag)."""
+        seen = (past[:, None] * self.weight).requires_grad_()
+        (slopes,) = torch.autograd.grad(self._own(seen).sum(), seen)
+        size = (slopes * self.weight).double().square().mean(0).sqrt()  # (target, step, source)
+        return np.asarray(size.flip(1).transpose(1, 2).numpy())
+
+    def _own(self, seen: Tensor) -> Tensor:
+        """Each target's forecast from its own view: (batch, target, step, source) -> (b, t)."""
+        batch, targets = seen.shape[:2]
+        every = self.forecaster(seen.flatten(0, 1)).unflatten(0, (batch, targets))
+        return torch.diagonal(every, dim1=1, dim2=2)
+
+
+def measure_power(
+    found: Discovery, *, seed: int = 0, repeats: int | None = None, report: Report | None = None
+) -> Power:
+    """Simulate as many windows as the run had, rediscover with its settings, and compare.
+
+    `repeats` is 5 by default where all forecasters have a closed form, and 1 otherwise.
+    """
+    quick = set(found.losses.columns) <= {"naive", "chosen", *CLOSED_FORM}
+    repeats = (5 if quick else 1) if repeats is None else repeats
+    if repeats < 1:
+        raise InputError(f"The number of repetitions must be at least 1, found {repeats}.")
+    runs = []
+    for number in range(repeats):
+        runs.append(_repeat(found, [seed, number], report or silent))
+    table, clipped = pd.concat([run for run, _ in runs]), np.mean([share for _, share in runs])
+    full = table[table["true"] & table["full"]]
+    chosen = table[table["chosen"]]
+    return Power(
+        windows=found.data.windows,
+        repeats=repeats,
+        seed=seed,
+        recovered=float(full["chosen"].mean()) if len(full) else None,
+        false=float((~chosen["true"]).mean()) if len(chosen) else None,
+        clipped=float(clipped),
+        table=_by_strength(table),
+    )
+
+
+def _repeat(found: Discovery, seed: list[int], report: Report) -> tuple[pd.DataFrame, float]:
+    """One simulation and rediscovery: every candidate, and the share of clipped values.
+
+    Columns: true, full (not weakened), chosen, strength (of a false edge: as it was read).
+    """
+    from forecause.pipeline import discover
+
+    rng = np.random.default_rng(seed)
+    factor = edge_factors(found, rng)
+    system = AlongGraph(found.forecaster, _weight(factor))
+    series, clipped = simulate_along(system, noise_sd(found), found.data.windows, rng)
+    steps = found.forecaster.max_lag
+    panel = Panel.from_arrays([one.numpy() for one in series], found.data.variables)
+    settings = found.settings.model_dump() | {"seed": int(rng.integers(2**31)), "device": "cpu"}
+    again = discover(panel, report=report, **settings)
+    sd = panel.values.std(0)
+    to_own_units = sd[None, :, None] / sd[:, None, None]  # of cause / of effect
+    past = series.unfold(1, steps, 1).flatten(0, 1).transpose(1, 2)  # every window of every chain
+    looked = past[rng.choice(len(past), min(LOOKED, len(past)), replace=False)]
+    true = factor > 0
+    read = AlongGraph(again.forecaster, torch.ones_like(system.weight))
+    rows = series.flatten(0, 1)
+    standard = (looked - rows.mean(0)) / rows.std(0)
+    strength = np.where(true, system.strengths(looked) * to_own_units, read.strengths(standard))
+    chosen = again.graph.adjacency.sel(lag=slice(1, None)).values
+    columns = {"true": true, "full": factor == 1, "chosen": chosen, "strength": strength}
+    return pd.DataFrame({name: values.ravel() for name, values in columns.items()}), clipped
+
+
+def edge_factors(found: Discovery, rng: np.random.Generator) -> Array:
+    """What each input is multiplied by, (target, source, lag): 0 where there is no edge, 1 for
+    half of the edges, and for the others a factor drawn evenly on a logarithmic scale."""
+    edges = found.graph.adjacency.sel(lag=slice(1, None)).values
+    weakened = np.exp(rng.uniform(np.log(WEAKEST), 0, edges.shape))
+    places = rng.permutation(np.flatnonzero(edges))
+    keep = np.zeros(edges.size, dtype=bool)
+    keep[places[: (len(places) + 1) // 2]] = True
+    return np.where(edges, np.where(keep.reshape(edges.shape), 1.0, weakened), 0.0)
+
+
+def noise_sd(found: Discovery) -> Array:
+    """Standard deviation of each variable's noise: the root of its held-out loss."""
+    losses = [float(row[row["chosen"]]) for _, row in found.losses.iterrows()]
+    return np.sqrt(np.maximum(losses, 1e-6))
+
+
+def simulate_along(
+    system: AlongGraph, noise: Array, windows: int, rng: np.random.Generator
+) -> tuple[Tensor, float]:
+    """Series (chain, row, variable) that hold about `windows` windows, and the clipped share.
+
+    Many short chains instead of a long one: a step of all of them costs little more than of one.
+    """
+    steps, variables = system.forecaster.max_lag, system.forecaster.n_variables
+    chains = int(np.clip(windows // (10 * (steps + 1)), 1, CHAINS))
+    length = int(np.ceil(windows / chains)) + steps
+    values = torch.zeros(chains, steps + BURN_IN + length, variables)
+    drawn = rng.normal(size=values.shape) * noise
+    shocks = torch.from_numpy(drawn.astype(np.float32))
+    clipped = 0
+    for t in range(steps, values.shape[1]):
+        following = system.forecast(values[:, t - steps : t]) + shocks[:, t]
+        clipped += int((following.abs() > BOUND).sum())
+        values[:, t] = torch.nan_to_num(following, nan=0.0).clamp(-BOUND, BOUND)
+    return values[:, -length:], clipped / values[:, steps:].numel()
+
+
+def _weight(factor: Array) -> Tensor:
+    """(target, source, lag) -> (target, step, source), oldest step first."""
+    return torch.from_numpy(factor[:, :, ::-1].transpose(0, 2, 1).astype(np.float32))
+
+
+def _by_strength(table: pd.DataFrame) -> pd.DataFrame:
+    """Shares of recovered and of false edges per range of strength."""
+    rows = []
+    for low, high in pairwise(BINS):
+        part = table[(table["strength"] >= low) & (table["strength"] < high)]
+        true, chosen = part[part["true"]], part[part["chosen"]]
+        rows.append(
+            {
+                "from": low,
+                "to": high,
+                "edges": len(true),
+                "recovered": float(true["chosen"].mean()) if len(true) else np.nan,
+                "found": len(chosen),
+                "false": float((~chosen["true"]).mean()) if len(chosen) else np.nan,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _sentence(power: Power) -> str:
+    tried = power.table[power.table["edges"] > 0]
+    start = f"With {power.windows:,} windows of data like this, "
+    end = f"; {power.false:.0%} of the edges found are false" if power.false is not None else ""
+    if power.clipped > 0:
+        end += f" ({power.clipped:.2%} of the simulated values were cut off at {BOUND:g} sd)"
+    if tried.empty:
+        return start + "there is no edge to recover" + end + "."
+    hidden = tried[tried["recovered"] < 0.5]
+    if hidden.empty:
+        return start + f"{power.recovered:.0%} of the edges are found again" + end + "."
+    limit = float(hidden["to"].max())
+    if np.isinf(limit):
+        return start + "most edges are invisible, even the strongest" + end + "."
+    stronger = tried[tried["from"] >= limit]
+    seen = f", and {_share(stronger):.0%} of the stronger ones are found" if len(stronger) else ""
+    return start + f"edges below strength {limit:g} are mostly invisible" + seen + end + "."
+
+
+def _share(rows: pd.DataFrame) -> float:
+    """Recovered edges of several ranges together."""
+    return float((rows["recovered"] * rows["edges"]).sum() / rows["edges"].sum())

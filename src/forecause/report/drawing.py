@@ -1,0 +1,307 @@
+"""Drawing into matplotlib axes; no figure is made and no state is kept here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import PowerNorm
+from matplotlib.patches import FancyArrowPatch
+from matplotlib.ticker import MaxNLocator
+from matplotlib.transforms import ScaledTranslation
+
+from forecause.graph.columns import edge_records
+from forecause.graph.lagged import LaggedGraph
+from forecause.report.layout import WIDE, positions
+from forecause.report.words import direction
+
+COLOURS = {"raises": "#0072b2", "lowers": "#d55e00", "moves": "#6c7480"}
+PREDICTED, TRUE, OTHER = "#d55e00", "#009e73", "#9aa5b1"
+LAG_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+TRIANGLE = 0.38  # of a cell
+
+
+def plain(name: str) -> str:
+    """A variable's name, shortened, that matplotlib does not take for a formula."""
+    return (name if len(name) <= 16 else name[:15] + "…").replace("$", r"\$")
+
+
+def summary_graph(axes: Axes, graph: LaggedGraph, self_links: bool) -> None:
+    """Variables at their places, one arrow per pair of variables."""
+    places = positions([graph])
+    index = {name: i for i, name in enumerate(graph.variables)}
+    axes.set_axis_off()
+    axes.set(xlim=(-WIDE - 0.3, WIDE + 0.3), ylim=(-1.25, 1.25))
+    pairs: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for edge in edge_records(graph.edges):
+        if self_links or edge["source"] != edge["target"]:
+            pairs.setdefault((str(edge["source"]), str(edge["target"])), []).append(dict(edge))
+    top = _top(graph)
+    for (source, target), edges in pairs.items():
+        label = ", ".join(str(lag) for lag in sorted(edge["lag"] for edge in edges))
+        verbs = {direction(edge) for edge in edges}
+        colour = COLOURS[verbs.pop() if len(verbs) == 1 else "moves"]
+        width = _width(edges[0]["score"], top)
+        start, end = places[index[source]], places[index[target]]
+        if source == target:
+            axes.set_ylim(-1.5, 1.5)
+            _loop(axes, start, label, colour, width)
+        else:
+            _arrow(axes, start, end, label, colour, width)
+    for name, (x, y) in zip(graph.variables, places, strict=True):
+        box = {"boxstyle": "round,pad=0.35", "fc": "white", "ec": "#56616f", "lw": 0.8}
+        axes.text(x, y, plain(name), ha="center", va="center", fontsize=9, bbox=box, zorder=5)
+
+
+def time_graph(axes: Axes, graph: LaggedGraph) -> None:
+    """Columns are rows of the past, arrows point into the present."""
+    count, steps = len(graph.variables), graph.max_lag
+    row = {name: count - 1 - i for i, name in enumerate(graph.variables)}
+    axes.set(xlim=(-steps - 0.3, 0.4), ylim=(-0.6, count - 0.4))
+    grid = np.array([(-lag, y) for lag in range(steps + 1) for y in range(count)])
+    axes.scatter(*grid.T, s=70, facecolor="white", edgecolor="#56616f", linewidth=0.8, zorder=3)
+    top = _top(graph)
+    for edge in edge_records(graph.edges):
+        start = (-int(edge["lag"] or 0), row[str(edge["source"])])
+        patch = FancyArrowPatch(
+            start,
+            (0, row[str(edge["target"])]),
+            arrowstyle="-|>",
+            mutation_scale=9,
+            connectionstyle=f"arc3,rad={0.25 if edge['lag'] == 0 else 0.06}",
+            shrinkA=5,
+            shrinkB=5,
+            color=COLOURS[direction(edge)],
+            linewidth=_width(edge["score"], top),
+            alpha=0.85,
+            zorder=2,
+        )
+        axes.add_patch(patch)
+    labels = ["t" if lag == 0 else f"t − {lag}" for lag in range(steps + 1)]
+    axes.set_xticks([-lag for lag in range(steps + 1)], labels)
+    axes.xaxis.tick_top()
+    axes.set_yticks(list(row.values()), [plain(name) for name in row])
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+
+
+def heatmap(
+    axes: Axes, values: xr.DataArray, graph: LaggedGraph, truth: LaggedGraph | None, title: str
+) -> None:
+    """Target x (lag, source), lags side by side, with the marks of predicted and true edges."""
+    lags = [int(lag) for lag in values["lag"].values]
+    count = len(graph.variables)
+    flat = values.transpose("target", "lag", "source").values.reshape(count, -1)
+    # weak edges would vanish beside the strongest on a linear scale of relevance
+    norm = PowerNorm(0.5, vmin=0) if title == "relevance" else None
+    image = axes.imshow(flat, cmap="Blues", norm=norm, aspect="auto", interpolation="nearest")
+    axes.figure.colorbar(image, ax=axes, label=title.replace("_", " "), pad=0.01, fraction=0.04)
+    for block in range(1, len(lags)):
+        axes.axvline(block * count - 0.5, color="#18212c", linewidth=1)
+    _marks(axes, graph, graph.variables, lags, PREDICTED, right=False)
+    if truth is not None:
+        _marks(axes, truth, graph.variables, lags, TRUE, right=True)
+    names = [plain(name) for name in graph.variables]
+    axes.set_yticks(range(count), names, fontsize=8)
+    if count * len(lags) <= 60:
+        axes.set_xticks(range(count * len(lags)), names * len(lags), rotation=90, fontsize=7)
+    else:
+        axes.set_xticks([])
+    above = axes.secondary_xaxis("top")
+    middles = [(i + 0.5) * count - 0.5 for i in range(len(lags))]
+    above.set_xticks(middles, [f"lag {lag}" for lag in lags])
+    above.tick_params(length=0)
+    axes.set(xlabel="source", ylabel="target")
+    raised = ScaledTranslation(0, 18 / 72, axes.figure.dpi_scale_trans)
+    axes.legend(
+        frameon=False,
+        fontsize=8,
+        ncols=2,
+        loc="lower right",
+        bbox_to_anchor=(1, 1),
+        bbox_transform=axes.transAxes + raised,
+        borderpad=0,
+    )
+
+
+def candidates(
+    axes: Axes, x: xr.DataArray, y: xr.DataArray, graph: LaggedGraph, truth: LaggedGraph | None
+) -> None:
+    """A point per candidate; chosen ones stand out, true ones are ringed."""
+    chosen = _mask(graph, graph, x)
+    axes.scatter(x.values[~chosen], y.values[~chosen], s=10, color=OTHER, label="not chosen")
+    axes.scatter(
+        x.values[chosen], y.values[chosen], s=26, color=PREDICTED, marker="^", label="predicted"
+    )
+    if truth is not None:
+        true = _mask(truth, graph, x)
+        axes.scatter(
+            x.values[true],
+            y.values[true],
+            s=70,
+            facecolor="none",
+            edgecolor=TRUE,
+            linewidth=1.3,
+            label="true",
+        )
+    axes.legend(frameon=False, fontsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def histograms(
+    axes: Axes,
+    scores: xr.DataArray,
+    groups: Mapping[str, Sequence[int]],
+    graph: LaggedGraph,
+    bins: int,
+) -> None:
+    """One stacked histogram per group of lags, on a logarithmic scale of scores."""
+    positive = scores.values[scores.values > 0]
+    low, high = (positive.min(), positive.max()) if len(positive) else (0.1, 1.0)
+    edges = np.geomspace(max(low, high * 1e-9), high * (1 + 1e-9), bins + 1)
+    heaps = [
+        scores.sel(lag=list(lags)).values.ravel().clip(edges[0], edges[-1])
+        for lags in groups.values()
+    ]
+    colours = [LAG_COLOURS[place % len(LAG_COLOURS)] for place in range(len(groups))]
+    axes.hist(
+        heaps, bins=list(edges), stacked=True, color=colours, label=list(groups), edgecolor="white"
+    )
+    for lags, colour in zip(groups.values(), colours, strict=True):
+        mine = graph.edges.loc[graph.edges["lag"].isin(list(lags)), "score"]
+        below = np.full(len(mine), -0.02)
+        across = axes.get_xaxis_transform()
+        axes.plot(mine, below, "|", color=colour, ms=8, clip_on=False, transform=across)
+    axes.set_xscale("log")
+    axes.set(xlabel="score", ylabel="candidates")
+    axes.tick_params(axis="x", pad=8)
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.legend(frameon=False, fontsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def forecast(axes: Axes, near: Mapping[str, Any], place: int, max_lag: int) -> None:
+    """What happened, the forecast one row ahead, and 1.64 error sds around it."""
+    happened = np.array(near["values"][place][max_lag:], dtype=float)
+    ahead = np.array(near["forecast"][place], dtype=float)
+    reach = 1.64 * near["error_sd"][place]
+    rows = np.arange(len(ahead))
+    axes.fill_between(rows, ahead - reach, ahead + reach, color=COLOURS["raises"], alpha=0.18, lw=0)
+    axes.plot(rows, happened, color="#56616f", linewidth=1, label="held-out rows")
+    axes.plot(rows, ahead, color=COLOURS["raises"], linewidth=1.5, label="forecast, 90 % interval")
+    axes.set_xticks(
+        [share * (len(rows) - 1) for share, _ in near["ticks"]],
+        [str(label) for _, label in near["ticks"]],
+    )
+    axes.margins(x=0)
+    axes.legend(frameon=False, fontsize=8, ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _marks(
+    axes: Axes,
+    graph: LaggedGraph,
+    names: Sequence[str],
+    lags: Sequence[int],
+    colour: str,
+    right: bool,
+) -> None:
+    """Triangles in a top corner of the cells of a graph's edges."""
+    place = {name: i for i, name in enumerate(names)}
+    corners = []
+    for source, target, lag in graph.edges[["source", "target", "lag"]].itertuples(index=False):
+        if lag in lags:
+            x = lags.index(lag) * len(names) + place[source] + (0.5 if right else -0.5)
+            y = place[target] - 0.5
+            inward = -TRIANGLE if right else TRIANGLE
+            corners.append([(x, y), (x + inward, y), (x, y + TRIANGLE)])
+    label = "true" if right else "predicted"
+    marks = PolyCollection(corners, facecolor=colour, edgecolor="white", linewidth=0.4, label=label)
+    axes.add_collection(marks, autolim=False)
+
+
+def _mask(graph: LaggedGraph, like: LaggedGraph, values: xr.DataArray) -> npt.NDArray[np.bool_]:
+    """Where among the candidates the edges of `graph` are, (target, source, lag)."""
+    mask = np.zeros(values.shape, dtype=bool)
+    place = {name: i for i, name in enumerate(like.variables)}
+    lags = [int(lag) for lag in values["lag"].values]
+    for source, target, lag in graph.edges[["source", "target", "lag"]].itertuples(index=False):
+        if lag in lags:
+            mask[place[target], place[source], lags.index(lag)] = True
+    return mask
+
+
+def _top(graph: LaggedGraph) -> float:
+    return max(float(graph.edges["score"].max()), 1e-300) if len(graph) else 1.0
+
+
+def _width(score: Any, top: float) -> float:
+    return 0.9 + 2.8 * float(np.sqrt(max(float(score), 0.0) / top))
+
+
+def _arrow(
+    axes: Axes,
+    start: npt.NDArray[np.float64],
+    end: npt.NDArray[np.float64],
+    label: str,
+    colour: str,
+    width: float,
+) -> None:
+    axes.add_patch(
+        FancyArrowPatch(
+            tuple(start),
+            tuple(end),
+            connectionstyle="arc3,rad=-0.16",
+            arrowstyle="-|>",
+            mutation_scale=11,
+            shrinkA=15,
+            shrinkB=17,
+            color=colour,
+            linewidth=width,
+            alpha=0.9,
+        )
+    )
+    # the middle of the quadratic curve whose control point lies 0.16 chords to the side
+    sideways = np.array([-(end - start)[1], (end - start)[0]])
+    _label(axes, (start + end) / 2 + 0.08 * sideways, label, colour)
+
+
+def _loop(
+    axes: Axes, place: npt.NDArray[np.float64], label: str, colour: str, width: float
+) -> None:
+    up = 1.0 if place[1] >= -1e-9 else -1.0
+    start, end = np.add(place, (-0.1, 0.06 * up)), np.add(place, (0.1, 0.06 * up))
+    axes.add_patch(
+        FancyArrowPatch(
+            tuple(start),
+            tuple(end),
+            connectionstyle=f"arc3,rad={-2.4 * up}",
+            arrowstyle="-|>",
+            mutation_scale=9,
+            shrinkA=3,
+            shrinkB=3,
+            color=colour,
+            linewidth=width,
+            alpha=0.9,
+        )
+    )
+    _label(axes, np.add(place, (0.0, 0.31 * up)), label, colour)
+
+
+def _label(axes: Axes, place: npt.NDArray[np.float64], label: str, colour: str) -> None:
+    box = {"boxstyle": "round,pad=0.2", "fc": "white", "ec": colour, "lw": 0.7}
+    axes.text(
+        float(place[0]),
+        float(place[1]),
+        label,
+        fontsize=7,
+        ha="center",
+        va="center",
+        bbox=box,
+        zorder=4,
+    )

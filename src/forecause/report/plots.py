@@ -1,0 +1,145 @@
+"""`found.plot`: the figures of a run for papers, each drawn into matplotlib axes and returned."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from forecause.errors import InputError
+from forecause.graph.lagged import LaggedGraph
+from forecause.report import drawing
+from forecause.report.content import check_same_variables
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from forecause.discovery import Discovery
+
+INTERVENTION_WORK = 40_000  # forecasts that the interventions plot may ask for
+SEPARATE_LAGS = 6  # up to this many lags each get their own histogram
+
+
+class Plots:
+    """Every plot takes `axes` to draw into, or makes a figure, and returns the axes."""
+
+    def __init__(self, found: Discovery) -> None:
+        self.found = found
+
+    def graph(self, axes: Axes | None = None, *, self_links: bool = True) -> Axes:
+        """The summary graph: one arrow per pair, labelled with its lags."""
+        axes = _axes(axes, (6.5, 5.0))
+        drawing.summary_graph(axes, self.found.graph, self_links)
+        return axes
+
+    def timegraph(self, axes: Axes | None = None) -> Axes:
+        """The graph unrolled in time: columns t - max_lag .. t, an arrow per edge."""
+        graph = self.found.graph
+        axes = _axes(axes, (1.6 * graph.max_lag + 3.0, 0.45 * len(graph.variables) + 1.2))
+        drawing.time_graph(axes, graph)
+        return axes
+
+    def heatmap(
+        self,
+        axes: Axes | None = None,
+        *,
+        values: str = "relevance",
+        lag: int | None = None,
+        truth: LaggedGraph | None = None,
+    ) -> Axes:
+        """A statistic of every candidate, target x (lag, source), or of one lag.
+
+        A triangle in the top left corner marks a predicted edge, in the top right a true one.
+        `values` names a variable of `found.relevance`, such as mean_rank or sd_rank.
+        """
+        graph = self.found.graph
+        if truth is not None:
+            check_same_variables(graph, truth)
+        shown = self._statistic(values)
+        if lag is not None and lag not in shown["lag"]:
+            raise InputError(f"The lag must be one of 1..{graph.max_lag}, found {lag}.")
+        lags = [lag] if lag is not None else [int(value) for value in shown["lag"].values]
+        count = len(graph.variables)
+        axes = _axes(axes, (min(0.32 * count * len(lags) + 2.2, 14.0), min(0.32 * count + 1.6, 9)))
+        drawing.heatmap(axes, shown.sel(lag=lags), graph, truth, values)
+        return axes
+
+    def uncertainty(self, axes: Axes | None = None, *, truth: LaggedGraph | None = None) -> Axes:
+        """Mean rank of every candidate over the samples against the sd of its rank."""
+        mean, sd = self._statistic("mean_rank"), self._statistic("sd_rank")
+        axes = _axes(axes, (5.0, 4.0))
+        drawing.candidates(axes, mean, sd, self.found.graph, truth)
+        axes.set(xlabel="mean rank over samples (highest: strongest)", ylabel="sd of the rank")
+        return axes
+
+    def strengths(self, axes: Axes | None = None, *, bins: int = 25) -> Axes:
+        """Histograms of the candidates' scores by lag; ticks below mark the chosen edges."""
+        scores = self.found.scores
+        lags = [int(lag) for lag in scores["lag"].values]
+        groups = {f"lag {lag}": [lag] for lag in lags}
+        if len(lags) > SEPARATE_LAGS:
+            groups = {"lag 1": lags[:1], f"lags 2 to {lags[-1]}": lags[1:]}
+        axes = _axes(axes, (5.5, 3.8))
+        drawing.histograms(axes, scores, groups, self.found.graph, bins)
+        return axes
+
+    def interventions(self, axes: Axes | None = None) -> Axes:
+        """Effect of raising an input by one sd against its score, over the run's kept windows."""
+        import torch
+
+        from forecause.attribute.intervention import intervention
+
+        sample, scores = self.found.data.sample, self.found.scores
+        inputs = scores.sizes["source"] * scores.sizes["lag"]
+        count = max(min(len(sample), INTERVENTION_WORK // inputs), 8)
+        window = torch.from_numpy(sample[:count].astype(np.float32))
+        effect = intervention(self.found.forecaster, window).abs().mean(0)  # (target, step, source)
+        by_lag = scores.copy(data=effect.flip(1).transpose(1, 2).double().numpy())
+        axes = _axes(axes, (5.0, 4.0))
+        drawing.candidates(axes, scores, by_lag, self.found.graph, None)
+        axes.set(xscale="log", yscale="log")
+        axes.set(xlabel="score", ylabel="mean |change| of the forecast (sd)")
+        axes.set_title(f"rank correlation {_rank_correlation(scores, by_lag):.2f}", fontsize=10)
+        return axes
+
+    def forecast(self, variable: str | None = None, axes: Axes | None = None) -> Axes:
+        """Held-out rows of a variable (the best forecast one by default) with a 90 % interval."""
+        near = self.found.evidence.get("stretch")
+        if near is None:
+            raise InputError("This run keeps no held-out stretch to draw; discover it again.")
+        names = self.found.data.variables
+        if variable is not None and variable not in names:
+            raise InputError(f"Unknown variable {variable!r}; choose one of {', '.join(names)}.")
+        place = names.index(variable) if variable is not None else self._best_forecast()
+        axes = _axes(axes, (7.0, 2.8))
+        drawing.forecast(axes, near, place, self.found.graph.max_lag)
+        axes.set_ylabel(drawing.plain(names[place]))
+        return axes
+
+    def _statistic(self, name: str) -> xr.DataArray:
+        known = [str(key) for key in self.found.relevance.data_vars]
+        if name not in known:
+            raise InputError(f"Unknown statistic {name!r}; choose one of {', '.join(known)}.")
+        return self.found.relevance[name]
+
+    def _best_forecast(self) -> int:
+        from forecause.report.words import chosen_losses
+
+        return int(np.argmin(chosen_losses(self.found.losses).to_numpy()))
+
+
+def _axes(axes: Axes | None, size: tuple[float, float]) -> Axes:
+    """The given axes, or those of a new figure that notebooks show."""
+    if axes is not None:
+        return axes
+    from matplotlib import pyplot as plt
+
+    return plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def _rank_correlation(one: xr.DataArray, other: xr.DataArray) -> float:
+    from scipy.stats import spearmanr
+
+    result: Any = spearmanr(one.values.ravel(), other.values.ravel())
+    return float(result.statistic)

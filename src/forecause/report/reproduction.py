@@ -1,0 +1,74 @@
+"""Where a result came from: versions, machine and the command, to make it again."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from forecause import __version__
+
+if TYPE_CHECKING:
+    from forecause.discovery import Discovery
+
+PACKAGES = ("torch", "numpy", "pandas", "xarray", "scikit-learn")
+
+
+def origin() -> dict[str, Any]:
+    """Versions and machine of this process, and its command if that is `forecause`."""
+    import torch
+
+    return {
+        "versions": {
+            "forecause": __version__,
+            "python": platform.python_version(),
+            **{name: _version(name) for name in PACKAGES},
+        },
+        "machine": f"{platform.system()} {platform.machine()}, {_threads(torch.get_num_threads())}",
+        "command": _command(sys.argv),
+    }
+
+
+def commands(found: Discovery) -> dict[str, str]:
+    """The command that made the run if known, else the one that would; and the same in Python."""
+    known = found.evidence.get("origin", {}).get("command")
+    defaults = type(found.settings)()
+    changed = {
+        name: value
+        for name, value in found.settings.model_dump(mode="json").items()
+        if name != "max_lag" and value != getattr(defaults, name)
+    }
+    options = " ".join(
+        f"--{name} {shlex.quote(str(value))}"
+        for name, value in changed.items()
+        if name != "held_out"  # a setting of the library alone
+    )
+    arguments = "".join(f", {name}={value!r}" for name, value in changed.items())
+    lag = found.settings.max_lag
+    return {
+        "command": known or f"forecause discover DATA --max-lag {lag} {options}".rstrip(),
+        "python": f'forecause.discover("DATA", max_lag={lag}{arguments})',
+    }
+
+
+def _command(arguments: list[str]) -> str | None:
+    """The command line, where `forecause` was started as a program."""
+    program = Path(arguments[0]) if arguments else Path()
+    as_module = program.name == "__main__.py" and program.parent.name == "forecause"
+    if program.stem != "forecause" and not as_module:
+        return None
+    return shlex.join(["forecause", *arguments[1:]])
+
+
+def _threads(count: int) -> str:
+    return f"{count} thread{'s' if count > 1 else ''}"
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,163 @@
+// The heatmap: target x source for every delay; corners mark predicted and true edges.
+const trueKeys = new Set((data.truth?.edges || []).map(edgeKey));
+
+const heatPicture = {
+  panels: [], // {lag, x, y, size}, as drawn
+  images: new Map(),
+
+  lags() {
+    const view = currentView();
+    const chosen = state.lags ? state.lags.split(",").map(Number) : null;
+    const zero = view.edges.some((edge) => edge.lag === 0) ? [0] : [];
+    const all = [...zero, ...(view.lags.length ? view.lags : Array.from({ length: view.maxLag }, (_, i) => i + 1))];
+    return [...new Set(all)].filter((lag) => !chosen || chosen.includes(lag));
+  },
+
+  // The grid of panels that makes the cells largest.
+  arrange(count) {
+    const side = this.labelRoom(), room = { w: stage.width - side - 60, h: stage.height - 120 };
+    let best = { size: 0, columns: 1, lines: 1 };
+    for (let columns = 1; columns <= count; columns++) {
+      const lines = Math.ceil(count / columns);
+      const size = Math.min((room.w - (columns - 1) * 26) / columns, (room.h - (lines - 1) * 44) / lines);
+      if (size > best.size) best = { size, columns, lines };
+    }
+    const spare = room.h - best.lines * best.size - (best.lines - 1) * 44;
+    const across = room.w - best.columns * best.size - (best.columns - 1) * 26;
+    return { ...best, left: side + across / 2, top: 40 + Math.max(0, spare / 2 - 14) };
+  },
+  labelRoom() {
+    pen.font = `11px ${FONT}`;
+    return 20 + Math.min(90, Math.max(...currentView().variables.map((name) => pen.measureText(name).width)));
+  },
+
+  draw() {
+    const lags = this.lags(), view = currentView(), count = view.variables.length;
+    const { size, columns, left, top } = this.arrange(Math.max(lags.length, 1));
+    const shown = new Set(shownEdges().filter((edge) => edge.chosen).map((edge) => edge.key));
+    this.panels = lags.map((lag, i) => {
+      const x = stage.panX + stage.zoom * (left + (i % columns) * (size + 26));
+      const y = stage.panY + stage.zoom * (top + Math.floor(i / columns) * (size + 44));
+      return { lag, x, y, size: stage.zoom * size, cell: (stage.zoom * size) / count, first: i % columns === 0, last: i + columns >= lags.length };
+    });
+    for (const panel of this.panels) this.drawPanel(panel, view, shown);
+    pen.globalAlpha = 1;
+  },
+
+  drawPanel(panel, view, shown) {
+    const { x, y, size, cell, lag } = panel;
+    pen.globalAlpha = 1;
+    pen.imageSmoothingEnabled = false;
+    pen.drawImage(this.image(view, lag), x, y, size, size);
+    pen.strokeStyle = colours.line;
+    pen.lineWidth = 1;
+    pen.strokeRect(x - 0.5, y - 0.5, size + 1, size + 1);
+    pen.fillStyle = colours.ink;
+    pen.font = `600 12px ${FONT}`;
+    pen.textAlign = "left";
+    pen.textBaseline = "middle";
+    pen.fillText(lag ? `delay ${lag}` : "same row", x, y - 13);
+    this.marks(panel, view, shown);
+    this.labels(panel, view);
+    this.cursor(panel, view);
+  },
+
+  // One pixel per cell; the canvas enlarges it.
+  image(view, lag) {
+    const id = `${views.indexOf(view)} ${lag} ${document.documentElement.dataset.theme}`;
+    if (this.images.has(id)) return this.images.get(id);
+    const count = view.variables.length, k = view.lags.indexOf(lag);
+    const image = make("canvas", { width: count, height: count });
+    const brush = image.getContext("2d"), pixels = brush.createImageData(count, count);
+    const ends = [rgb(colours["heat-0"]), rgb(colours["heat-1"])];
+    const scores = view.scores ? view.scores.flat(2).filter((score) => score > 0) : view.edges.map((edge) => edge.score);
+    const top = scores.reduce((a, b) => Math.max(a, b), 1e-300);
+    for (let target = 0; target < count; target++) {
+      for (let source = 0; source < count; source++) {
+        const score = view.scores ? (k < 0 ? 0 : view.scores[target][source][k]) : view.byKey.get(JSON.stringify([view.variables[source], view.variables[target], lag]))?.score;
+        const share = Math.sqrt(Math.max(score || 0, 0) / top);
+        const at = 4 * (target * count + source);
+        for (let c = 0; c < 3; c++) pixels.data[at + c] = ends[0][c] + share * (ends[1][c] - ends[0][c]);
+        pixels.data[at + 3] = 255;
+      }
+    }
+    brush.putImageData(pixels, 0, 0);
+    this.images.set(id, image);
+    return image;
+  },
+
+  marks({ x, y, cell, lag }, view, shown) {
+    const row = new Map(view.variables.map((name, i) => [name, i]));
+    const part = Math.max(2, Math.min(cell * 0.36, 15));
+    const corner = (key, right, colour) => {
+      const [source, target, at] = JSON.parse(key);
+      if (at !== lag || !row.has(source) || !row.has(target)) return;
+      const left = x + row.get(source) * cell, up = y + row.get(target) * cell;
+      const edge = right ? left + cell : left;
+      pen.beginPath();
+      pen.moveTo(edge, up);
+      pen.lineTo(edge + (right ? -part : part), up);
+      pen.lineTo(edge, up + part);
+      pen.closePath();
+      pen.fillStyle = colour;
+      pen.fill();
+      pen.strokeStyle = colours.surface;
+      pen.lineWidth = cell > 14 ? 1 : 0.4;
+      pen.stroke();
+    };
+    for (const key of shown) corner(key, false, colours.down);
+    for (const key of trueKeys) corner(key, true, colours.truth);
+  },
+
+  labels({ x, y, cell, first, last, size }, view) {
+    if (cell < 10) return;
+    pen.font = `${cell > 18 ? 12 : 10}px ${FONT}`;
+    pen.fillStyle = colours.quiet;
+    view.variables.forEach((name, i) => {
+      if (first) {
+        pen.textAlign = "right";
+        pen.fillText(clip(name, 90), x - 7, y + (i + 0.5) * cell);
+      }
+      if (!last) return;
+      pen.save();
+      pen.translate(x + (i + 0.5) * cell, y + size + 8);
+      if (cell < 34) pen.rotate(-Math.PI / 2);
+      pen.textAlign = cell < 34 ? "right" : "center";
+      pen.fillText(clip(name, cell < 34 ? 60 : cell), 0, cell < 34 ? 0 : 4);
+      pen.restore();
+    });
+  },
+
+  cursor({ x, y, cell, lag }, view) {
+    const mark = highlighted();
+    if (mark?.kind !== "edge") return;
+    const [source, target, at] = JSON.parse(mark.key);
+    if (at !== lag) return;
+    pen.strokeStyle = colours.ink;
+    pen.lineWidth = 2;
+    pen.strokeRect(x + view.variables.indexOf(source) * cell, y + view.variables.indexOf(target) * cell, cell, cell);
+  },
+
+  hit(px, py) {
+    const view = currentView();
+    for (const { x, y, size, cell, lag } of this.panels) {
+      const column = Math.floor((px - x) / cell), row = Math.floor((py - y) / cell);
+      if (px < x || py < y || px >= x + size || py >= y + size) continue;
+      const source = view.variables[column], target = view.variables[row];
+      return lag === 0 && source === target ? null : { kind: "edge", key: JSON.stringify([source, target, lag]) };
+    }
+    return null;
+  },
+
+  where(thing) {
+    if (thing.kind !== "edge") return null;
+    const [source, target, lag] = JSON.parse(thing.key), view = currentView();
+    const panel = this.panels.find((p) => p.lag === lag);
+    return panel && [panel.x + (view.variables.indexOf(source) + 0.5) * panel.cell, panel.y + (view.variables.indexOf(target) + 0.5) * panel.cell];
+  },
+};
+
+function rgb(hex) {
+  const digits = hex.replace("#", "");
+  return [0, 2, 4].map((i) => parseInt(digits.slice(i, i + 2), 16));
+}

@@ -1,0 +1,238 @@
+// The summary graph: variables as boxes, one arrow per pair, labelled with its delays.
+const places = new Map(names.map((name, i) => [name, [...data.layout.places[i]]]));
+const MANY_LABELS = 110; // arrows beyond which delays are written only where the eye is
+const BEND = 0.16;
+
+function summaryFrame() {
+  const sides = drawnSmall() ? 46 : 78;
+  return { left: sides, top: 46, width: stage.width - 2 * sides, height: stage.height - 46 - 72 };
+}
+// In focus, causes stand to the left of the variable and effects to the right.
+const near = { key: "", places: new Map() };
+function nearPlaces() {
+  const edges = shownEdges(), key = JSON.stringify([state.focus, state.view, edges.map((edge) => edge.key)]);
+  if (near.key === key) return near.places;
+  const causes = new Set(), effects = new Set();
+  for (const edge of edges) {
+    if (edge.source === edge.target) continue;
+    if (edge.target === state.focus) causes.add(edge.source);
+    else effects.add(edge.target);
+  }
+  near.key = key;
+  near.places = new Map([[state.focus, [0, 0]]]);
+  const column = (list, x) => list.forEach((name, i) => {
+    const bulge = list.length > 2 ? 0.25 * Math.cos(((i + 0.5) / list.length - 0.5) * Math.PI) : 0;
+    near.places.set(name, [x + Math.sign(x) * bulge, list.length > 1 ? 0.92 - (1.84 * i) / (list.length - 1) : 0.25]);
+  });
+  column([...causes], -1);
+  column([...effects].filter((name) => !causes.has(name)), 1);
+  return near.places;
+}
+const placesNow = () => (state.focus && currentView().variables.includes(state.focus) ? nearPlaces() : places);
+const drawnSmall = () => placesNow().size > 30;
+function placeOf(name) {
+  const [x, y] = placesNow().get(name);
+  return toScreen((x / 1.45 + 1) / 2, (1 - y) / 2, summaryFrame());
+}
+const boxes = new Map(); // name -> {x, y, w, h, label}, as drawn
+
+function measureBoxes() {
+  const small = drawnSmall(), now = placesNow();
+  pen.font = `${small ? 11 : 13}px ${FONT}`;
+  boxes.clear();
+  for (const name of currentView().variables) {
+    if (!now.has(name)) continue;
+    const [x, y] = placeOf(name);
+    const label = clip(name, small ? 90 : 130);
+    boxes.set(name, { x, y, w: Math.max(pen.measureText(label).width + (small ? 10 : 20), small ? 20 : 38), h: small ? 18 : 28, label });
+  }
+}
+
+// Edges of the same pair are one arrow: the strongest gives width and colour, all give delays.
+function arrowsOf(edges) {
+  const found = new Map();
+  for (const edge of edges) {
+    const pair = JSON.stringify([edge.source, edge.target]);
+    const arrow = found.get(pair);
+    if (!arrow) found.set(pair, { ...edge, lags: [edge.lag], ways: new Set([edge.way]) });
+    else {
+      arrow.lags.push(edge.lag);
+      arrow.ways.add(edge.way);
+      if (edge.score > arrow.score) Object.assign(arrow, edge);
+      arrow.chosen ||= edge.chosen;
+    }
+  }
+  return [...found.values()].map((arrow) => ({ ...arrow, way: arrow.ways.size > 1 ? "both" : arrow.way }));
+}
+
+// Points of a curve from box to box; the ends are moved to the borders.
+function curveOf(arrow) {
+  const from = boxes.get(arrow.source), to = boxes.get(arrow.target);
+  if (!from || !to) return null;
+  if (arrow.source === arrow.target) return loopOf(from);
+  const dx = to.x - from.x, dy = to.y - from.y;
+  const cx = (from.x + to.x) / 2 + BEND * dy, cy = (from.y + to.y) / 2 - BEND * dx;
+  const point = (t) => [
+    (1 - t) ** 2 * from.x + 2 * t * (1 - t) * cx + t * t * to.x,
+    (1 - t) ** 2 * from.y + 2 * t * (1 - t) * cy + t * t * to.y,
+  ];
+  const start = border(point, from, 0, 1), end = border(point, to, 1, 0);
+  return { point: (t) => point(start + t * (end - start)) };
+}
+function border(point, box, inside, outside) {
+  const margin = 4;
+  for (let i = 0; i < 14; i++) {
+    const middle = (inside + outside) / 2;
+    const [x, y] = point(middle);
+    const within = Math.abs(x - box.x) < box.w / 2 + margin && Math.abs(y - box.y) < box.h / 2 + margin;
+    if (within) inside = middle;
+    else outside = middle;
+  }
+  return outside;
+}
+function loopOf(box) {
+  const [mx, my] = toScreen(0.5, 0.5, summaryFrame());
+  const up = box.y <= my + 1 ? -1 : 1;
+  const lean = Math.max(-1, Math.min(1, (box.x - mx) / (stage.width / 3 || 1)));
+  const reach = drawnSmall() ? 24 : 44;
+  const x0 = box.x + lean * 12 - 11, x3 = box.x + lean * 12 + 11, y0 = box.y + up * (box.h / 2 + 2);
+  const tip = [box.x + lean * 34, y0 + up * reach];
+  const point = (t) => {
+    const a = (1 - t) ** 3, b = 3 * t * (1 - t) ** 2, c = 3 * t * t * (1 - t), d = t ** 3;
+    return [a * x0 + b * (tip[0] - 26) + c * (tip[0] + 26) + d * x3, a * y0 + (b + c) * tip[1] + d * y0];
+  };
+  return { point };
+}
+
+const summaryPicture = {
+  curves: [], // as drawn, for the pointer: {arrow, points}
+
+  draw() {
+    measureBoxes();
+    const arrows = arrowsOf(shownEdges()).sort((a, b) => a.score - b.score);
+    const top = Math.max(...currentView().edges.map((edge) => edge.score), 1e-300);
+    this.slim = arrows.length > MANY_LABELS ? 0.6 : 1;
+    const mark = highlighted();
+    this.curves = [];
+    for (const arrow of arrows) this.drawArrow(arrow, top, mark);
+    this.drawLabels(mark);
+    this.drawBoxes(mark, arrows);
+    pen.globalAlpha = 1;
+  },
+
+  drawArrow(arrow, top, mark) {
+    const curve = curveOf(arrow);
+    if (!curve) return;
+    const width = this.slim * strokeWidth(arrow, top);
+    const size = 6 + 1.5 * width;
+    const points = [];
+    const steps = arrow.source === arrow.target ? 24 : 20;
+    for (let i = 0; i <= steps; i++) points.push(curve.point(i / steps));
+    const [ex, ey] = points[steps], [bx, by] = points[steps - 1];
+    const angle = Math.atan2(ey - by, ex - bx);
+    const clear = standsOut(arrow, mark);
+    pen.globalAlpha = clear ? opacity(arrow) * (mark ? 1 : Math.min(1, this.slim + 0.15)) : 0.1;
+    pen.strokeStyle = pen.fillStyle = colours[arrow.way];
+    pen.lineWidth = width;
+    pen.setLineDash(arrow.chosen ? [] : [4, 4]);
+    pen.beginPath();
+    pen.moveTo(...points[0]);
+    for (let i = 1; i < steps; i++) pen.lineTo(...points[i]);
+    pen.lineTo(ex - 0.8 * size * Math.cos(angle), ey - 0.8 * size * Math.sin(angle));
+    pen.stroke();
+    pen.setLineDash([]);
+    arrowHead(ex, ey, angle, size);
+    this.curves.push({ arrow, points, clear });
+  },
+
+  drawLabels(mark) {
+    const many = this.curves.length > MANY_LABELS && stage.zoom < 2;
+    const taken = [...boxes.values()].map((b) => [b.x - b.w / 2, b.y - b.h / 2, b.w, b.h]);
+    pen.font = `600 11px ${FONT}`;
+    pen.textAlign = "center";
+    pen.textBaseline = "middle";
+    for (const { arrow, points, clear } of [...this.curves].reverse()) {
+      if (!clear || (many && !mark)) continue;
+      const lags = [...arrow.lags].sort((a, b) => a - b);
+      const text = lags.length > 4 ? `${lags[0]}–${lags[lags.length - 1]}` : lags.join(", ");
+      const w = pen.measureText(text).width + 9, h = 16;
+      const [x, y] = freeSpot(points, w, h, taken);
+      taken.push([x - w / 2, y - h / 2, w, h]);
+      pen.globalAlpha = 1;
+      pen.fillStyle = colours.surface;
+      pen.strokeStyle = colours[arrow.way];
+      pen.lineWidth = 1;
+      roundBox(x - w / 2, y - h / 2, w, h, 8);
+      pen.fill();
+      pen.stroke();
+      pen.fillStyle = colours.ink;
+      pen.fillText(text, x, y + 0.5);
+    }
+  },
+
+  drawBoxes(mark, arrows) {
+    const close = new Set(arrows.flatMap((arrow) => (standsOut(arrow, mark) ? [arrow.source, arrow.target] : [])));
+    pen.font = `${drawnSmall() ? 11 : 13}px ${FONT}`;
+    for (const [name, box] of boxes) {
+      const picked = state.variable === name || state.focus === name || stage.hover?.key === name;
+      const faint = mark && !close.has(name) && !picked;
+      pen.globalAlpha = faint ? 0.3 : 1;
+      pen.fillStyle = picked ? colours["accent-soft"] : colours.raised;
+      pen.strokeStyle = picked ? colours.accent : colours.quiet;
+      pen.lineWidth = picked ? 2 : 1;
+      roundBox(box.x - box.w / 2, box.y - box.h / 2, box.w, box.h, 7);
+      pen.fill();
+      pen.stroke();
+      pen.fillStyle = colours.ink;
+      pen.fillText(box.label, box.x, box.y + 0.5);
+    }
+  },
+
+  hit(x, y) {
+    for (const [name, box] of boxes) {
+      if (Math.abs(x - box.x) <= box.w / 2 && Math.abs(y - box.y) <= box.h / 2) return { kind: "variable", key: name };
+    }
+    const arrow = nearest(this.curves, x, y);
+    return arrow && { kind: "edge", key: arrow.key };
+  },
+
+  move(name, x, y) {
+    const frame = summaryFrame();
+    const u = (x - stage.panX) / stage.zoom, v = (y - stage.panY) / stage.zoom;
+    placesNow().set(name, [(((u - frame.left) / frame.width) * 2 - 1) * 1.45, 1 - ((v - frame.top) / frame.height) * 2]);
+  },
+
+  where(thing) {
+    if (thing.kind === "variable") return boxes.get(thing.key) && [boxes.get(thing.key).x, boxes.get(thing.key).y];
+    const pair = JSON.parse(thing.key);
+    const found = this.curves.find(({ arrow }) => arrow.source === pair[0] && arrow.target === pair[1]);
+    return found && found.points[Math.floor(found.points.length / 2)];
+  },
+};
+
+// The first spot along the curve where a label covers neither a box nor another label.
+function freeSpot(points, w, h, taken) {
+  const last = points.length - 1;
+  const along = [0.5, 0.4, 0.6, 0.3, 0.7, 0.2].map((share) => {
+    const place = share * last, i = Math.floor(place), rest = place - i;
+    const [a, b] = [points[i], points[Math.min(i + 1, last)]];
+    return [a[0] + rest * (b[0] - a[0]), a[1] + rest * (b[1] - a[1])];
+  });
+  const free = ([x, y]) => taken.every(([l, t, bw, bh]) => x + w / 2 < l || x - w / 2 > l + bw || y + h / 2 < t || y - h / 2 > t + bh);
+  return along.find(free) || along[0];
+}
+
+// The drawn line closest to a point, if it is close at all.
+function nearest(curves, x, y) {
+  let best = 8, found = null;
+  for (const { arrow, points } of curves) {
+    for (let i = 1; i < points.length; i++) {
+      const [ax, ay] = points[i - 1], [bx, by] = points[i];
+      const length = (bx - ax) ** 2 + (by - ay) ** 2 || 1;
+      const share = Math.max(0, Math.min(1, ((x - ax) * (bx - ax) + (y - ay) * (by - ay)) / length));
+      const distance = Math.hypot(x - ax - share * (bx - ax), y - ay - share * (by - ay));
+      if (distance < best) [best, found] = [distance, arrow];
+    }
+  }
+  return found;
+}

@@ -1,0 +1,84 @@
+// The edge table: the edges that the filters leave, sorted and searched.
+const MOST_ROWS = 500;
+const HIDDEN = new Set(["sign"]);
+const HEADS = { q_value: "q-value", mean_rank: "mean rank", sd_rank: "sd rank", sign_consistency: "sign consistency" };
+
+function tableRows() {
+  const words = state.filter.toLowerCase().split(/\s+/).filter(Boolean);
+  const text = (edge) => `${edge.source} ${edge.target} ${WORDS[edge.way]} ${edge.lag}`.toLowerCase();
+  const rows = shownEdges().filter((edge) => words.every((word) => text(edge).includes(word)));
+  const by = state.sort, sign = state.down ? -1 : 1;
+  return rows.sort((a, b) => {
+    const [x, y] = [a[by], b[by]];
+    if (x == null || y == null) return (x == null) - (y == null);
+    return sign * (typeof x === "string" ? x.localeCompare(y, undefined, { numeric: true }) : x - y) || b.score - a.score;
+  });
+}
+
+function tableColumns() {
+  const columns = columnsOf(currentView().edges).filter((column) => !HIDDEN.has(column));
+  columns.splice(2, 0, "way");
+  return columns;
+}
+
+function drawTableHead() {
+  const head = make("tr");
+  for (const column of tableColumns()) {
+    const title = column === "way" ? "" : HEADS[column] || column.replaceAll("_", " ");
+    const cell = make("th", { scope: "col", className: ["source", "target", "way"].includes(column) ? "text" : "", title: data.glossary[column] || "" });
+    if (column !== "way") {
+      cell.append(make("button", { className: "sortable", type: "button", "data-column": column, onclick: () => sortBy(column) }, title));
+      cell.setAttribute("aria-sort", state.sort === column ? (state.down ? "descending" : "ascending") : "none");
+    } else cell.append(make("span", { "aria-label": "direction of the effect" }, "direction"));
+    head.append(cell);
+  }
+  $("table").tHead.replaceChildren(head);
+}
+function sortBy(column) {
+  const text = column === "source" || column === "target" || column === "lag" || column === "q_value";
+  update(state.sort === column ? { down: !state.down } : { sort: column, down: !text });
+}
+
+// Cells of a column get the same number of digits, very small ones an exponent.
+function cellText(value, digits) {
+  if (typeof value !== "number" || digits === null) return format(value);
+  if (value !== 0 && Math.abs(value) < 0.001) return format(value);
+  return value.toFixed(digits).replace("-", "−");
+}
+function digitsOf(column, edges) {
+  const cells = edges.map((edge) => edge[column]).filter((value) => typeof value === "number");
+  if (cells.every(Number.isInteger)) return null;
+  const top = cells.reduce((high, value) => Math.max(high, Math.abs(value)), 0);
+  return top >= 1e5 ? null : top >= 1000 ? 0 : top >= 10 ? 1 : 3;
+}
+
+function drawTable() {
+  drawTableHead();
+  const rows = tableRows(), columns = tableColumns();
+  const digits = Object.fromEntries(columns.map((column) => [column, digitsOf(column, currentView().edges)]));
+  const body = document.createDocumentFragment();
+  for (const edge of rows.slice(0, MOST_ROWS)) body.append(tableRow(edge, columns, digits));
+  $("table").tBodies[0].replaceChildren(body);
+  const more = rows.length > MOST_ROWS ? ` The first ${MOST_ROWS} are listed; copying takes all.` : "";
+  $("table-note").textContent = rows.length
+    ? `${count(rows.length, "edge")}, as filtered above.${more} Point at a heading for its meaning.`
+    : "No edge passes the filters.";
+}
+
+function tableRow(edge, columns, digits) {
+  const open = () => select({ kind: "edge", key: edge.key });
+  const row = make("tr", {
+    tabIndex: 0, className: edge.chosen ? "" : "quiet", onclick: open, onkeydown: (event) => event.key === "Enter" && open(), "data-key": edge.key,
+    "aria-selected": String(state.edge === edge.key),
+  });
+  for (const column of columns) {
+    if (column === "way") row.append(make("td", { className: `text ${edge.way}` }, edge.way === "up" ? "▲ raises" : edge.way === "down" ? "▼ lowers" : "◆ moves"));
+    else if (column === "source" || column === "target") row.append(make("td", { className: "text", title: edge[column] }, named(edge[column])));
+    else row.append(make("td", { title: edge[column] ?? "" }, cellText(edge[column], digits[column])));
+  }
+  return row;
+}
+
+function markRow() {
+  for (const row of $("table").tBodies[0].rows) row.setAttribute("aria-selected", String(row.dataset.key === state.edge));
+}

@@ -1,0 +1,58 @@
+"""Fixtures of the report's tests: a browser, and pages opened in it."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Chromium, headless; the tests that need it are skipped where there is none."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    program = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    if program is None:
+        pytest.skip("no chromium was found (Debian: apt-get install chromium)")
+    with playwright.sync_playwright() as driver:
+        found = driver.chromium.launch(executable_path=program, args=FLAGS)
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """Open a page file; what it logs and asks for is kept, and must be nothing but itself."""
+    contexts, troubles = [], []
+
+    def open_(path, hash_="", **options):
+        context = browser.new_context(viewport={"width": 1400, "height": 1000}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: troubles.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: troubles.append(f"error: {error}"))
+        page.on(
+            "request",
+            lambda request: (
+                None
+                if request.url.partition("#")[0] == Path(path).as_uri()
+                else troubles.append(f"request: {request.url}")
+            ),
+        )
+        page.goto(Path(path).as_uri() + hash_)
+        page.wait_for_function("window.forecause && document.querySelector('#table tbody').rows")
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert troubles == []
