@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 PAGE = Path(__file__).parent.parent / "docs" / "command.md"
-COMMANDS = ("", "discover", "demo", "simulate", "score", "bench", "report")
+COMMANDS = ("", "discover", "demo", "simulate", "score", "power", "bench", "report")
 
 
 def command_page() -> str:

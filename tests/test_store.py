@@ -31,7 +31,8 @@ def test_a_saved_run_loads_to_the_same_graph_and_forecast(found, folder):
 
 
 def test_the_folder_holds_what_other_programs_read(found, folder):
-    names = {"graph.json", "edges.csv", "report.html", "run.json", "model.safetensors"}
+    names = {"graph.json", "edges.csv", "report.html", "report.json", "run.json"}
+    names.add("model.safetensors")
     assert {file.name for file in folder.iterdir()} == names
     graph = json.loads((folder / "graph.json").read_text())
     assert graph["format"] == "forecause.graph/1"

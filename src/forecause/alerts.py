@@ -66,7 +66,7 @@ def find_alerts(
         *_duplicates(looked),
         *_instantaneous(residuals, names),
         *_memory(residuals, names, windows.max_lag),
-        *_changes(looked),
+        *_changes(looked, forecaster),
     )
 
 
@@ -197,7 +197,7 @@ def _memory(residuals: Residuals, names: Sequence[str], max_lag: int) -> Iterato
         )
 
 
-def _changes(windows: Windows) -> Iterator[Alert]:
+def _changes(windows: Windows, forecaster: Forecaster) -> Iterator[Alert]:
     """Non-stationarity: a level that wanders, noise or effects that change."""
     names, level = windows.panel.variables, LEVEL / windows.shape[1]
     if not stationarity.enough_rows(windows):
@@ -234,7 +234,7 @@ def _changes(windows: Windows) -> Iterator[Alert]:
         "The unexplained variance of {} changed from the earlier to the later half of the data; "
         "look at each part by itself or transform the variable (a logarithm, say).",
     )
-    effects = stationarity.effect_change(windows)
+    effects = stationarity.effect_change(windows, forecaster)
     yield from _change(
         "effects",
         names,

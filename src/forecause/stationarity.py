@@ -10,8 +10,9 @@ import torch
 from scipy import stats
 
 from forecause.data.windows import Windows
+from forecause.forecast.base import Forecaster
 from forecause.forecast.regression import Moments
-from forecause.residuals import Array, target_values
+from forecause.residuals import Array, Residuals, target_values
 
 BLOCKS = 10  # per half; their spread says how much a half's mean varies by chance
 ROWS_PER_BLOCK = 10
@@ -66,9 +67,12 @@ def noise_change(windows: Windows) -> Change:
     return Change(ratio, _p_values(early, late))
 
 
-def effect_change(windows: Windows) -> Change:
+def effect_change(windows: Windows, forecaster: Forecaster) -> Change:
     """Share of the unexplained variance that goes if each part of the data has its own linear
-    model (Chow's test): quarters where there are rows for it, otherwise halves."""
+    model of the residuals (Chow's test): quarters where there are rows for it, otherwise halves.
+
+    Of the residuals: a curved system that visits other places looks changed to a line alone.
+    """
     steps, variables = windows.shape
     inputs, count = steps * variables + 1, len(windows)
     none = Change(np.zeros(variables), np.ones(variables))
@@ -77,7 +81,7 @@ def effect_change(windows: Windows) -> Change:
     halves = windows.split(0.5)
     quarters = [part for half in halves for part in half.split(0.5)]
     parts = quarters if count >= 4 * ROWS_PER_INPUT * inputs else list(halves)
-    moments = [Moments.of(part, _flat) for part in parts]
+    moments = [_residual_moments(part, forecaster) for part in parts]
     if min(m.count for m in moments) <= inputs:  # many short series may be split unevenly
         return none
     apart = sum(m.loss(m.solve()).numpy() * m.count for m in moments)
@@ -93,6 +97,14 @@ def effect_change(windows: Windows) -> Change:
     f = np.maximum(joint - apart, 0) / more / (apart / freedom)
     share = 1 - (apart / freedom) / (joint / (count - inputs))
     return Change(share, stats.f.sf(f, more, freedom))
+
+
+def _residual_moments(windows: Windows, forecaster: Forecaster) -> Moments:
+    """Moments of the linear regression of the forecaster's residuals on the past."""
+    left = torch.from_numpy(Residuals.of(forecaster, windows).values)
+    past = torch.cat([batch[:, :-1].double().flatten(1) for batch in windows.batches(4096)])
+    rows = torch.cat([torch.ones(len(past), 1, dtype=past.dtype), past], dim=1)
+    return Moments(len(rows), rows.T @ rows, rows.T @ left, left.square().sum(0))
 
 
 def _flat(past: torch.Tensor) -> torch.Tensor:

@@ -88,7 +88,7 @@ def test_metrics_agree_with_scikit_learn(seed):
 
 def check_against_scikit_learn(found, scores, chosen, true):
     assert found["shd"] == (chosen != true).sum()
-    assert found["fdr"] == ((1 - found["precision"]) if chosen.any() else 0.0)
+    assert found["fdr"] == pytest.approx((1 - found["precision"]) if chosen.any() else 0.0)
     if true.any() and chosen.any():
         assert found["precision"] == pytest.approx(skm.precision_score(true, chosen))
         assert found["recall"] == pytest.approx(skm.recall_score(true, chosen))

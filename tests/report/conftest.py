@@ -49,7 +49,7 @@ def open_page(browser):
             ),
         )
         page.goto(Path(path).as_uri() + hash_)
-        page.wait_for_function("window.forecause && document.querySelector('#table tbody').rows")
+        page.wait_for_selector("#table thead tr", state="attached")
         return page
 
     yield open_

@@ -86,8 +86,8 @@ class Networks:
 
     def contributions(self, x: torch.Tensor) -> torch.Tensor:
         """What each source adds to the forecast, (source, window, target)."""
-        attended = self.kernel * self.visible * self.attention.softmax(0)[:, None]
-        signal = torch.baddbmm(self.bias[:, None], x, attended)
+        weights = self.kernel * self.visible * self.attention.softmax(0)[:, None]
+        signal = torch.baddbmm(self.bias[:, None], x, weights)
         return torch.where(signal > 0, signal, signal * self.slope[:, None]) * self.mix[:, None]
 
 

@@ -64,7 +64,15 @@ def time_graph(axes: Axes, graph: LaggedGraph) -> None:
     row = {name: count - 1 - i for i, name in enumerate(graph.variables)}
     axes.set(xlim=(-steps - 0.3, 0.4), ylim=(-0.6, count - 0.4))
     grid = np.array([(-lag, y) for lag in range(steps + 1) for y in range(count)])
-    axes.scatter(*grid.T, s=70, facecolor="white", edgecolor="#56616f", linewidth=0.8, zorder=3)
+    axes.scatter(
+        grid[:, 0],
+        grid[:, 1],
+        s=70,
+        facecolor="white",
+        edgecolor="#56616f",
+        linewidth=0.8,
+        zorder=3,
+    )
     top = _top(graph)
     for edge in edge_records(graph.edges):
         start = (-int(edge["lag"] or 0), row[str(edge["source"])])

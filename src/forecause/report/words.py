@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from forecause.graph.columns import edge_records
 from forecause.report.history import lag_text
 
 if TYPE_CHECKING:
@@ -72,11 +73,11 @@ def verdict(found: Discovery) -> list[str]:
     lines = []
     between = edges[edges["source"] != edges["target"]]
     if len(between):
-        top = between.iloc[0].to_dict()
+        top = edge_records(between.head(1))[0]
         lines.append(
-            f"The strongest link: {isolated(top['source'])} {direction(top)} "
-            f"{isolated(top['target'])} "
-            f"after {lag_text(int(top['lag']), time)}."
+            f"The strongest link: {isolated(str(top['source']))} {direction(top)} "
+            f"{isolated(str(top['target']))} "
+            f"after {lag_text(int(top['lag'] or 0), time)}."
         )
         lines += _hubs(between)
     selfs = len(edges) - len(between)
@@ -109,10 +110,8 @@ def forecast_verdict(losses: pd.DataFrame) -> str:
 
 def chosen_losses(losses: pd.DataFrame) -> pd.Series[Any]:
     """Held-out loss of the forecaster in use, per variable."""
-    return pd.Series(
-        [float(losses.loc[name, kind]) for name, kind in losses["chosen"].items()],
-        index=losses.index,
-    )
+    rows = losses.to_dict(orient="records")
+    return pd.Series([float(row[row["chosen"]]) for row in rows], index=losses.index)
 
 
 def assumptions(found: Discovery) -> list[tuple[str, str]]:

@@ -163,7 +163,7 @@ function start() {
   setUpSearch();
   setUpChanges();
   watch(["shape"], () => {
-    stage.picture = PICTURES[state.shape]?.[1] || summaryPicture;
+    stage.picture = PICTURES[state.shape][1];
     showAll();
     drawLegend();
   });

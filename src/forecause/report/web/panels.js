@@ -53,14 +53,8 @@ function part(panel, title, ...content) {
 }
 
 function edgePanel(panel, key) {
-  let source, target, lag;
-  try {
-    [source, target, lag] = JSON.parse(key);
-  } catch {
-    return emptyPanel(panel);
-  }
+  const [source, target, lag] = JSON.parse(key);
   const view = currentView(), edge = view.byKey.get(key);
-  if (!names.includes(source) || !names.includes(target)) return emptyPanel(panel);
   const way = edge?.way || "both";
   panel.append(closer(), make("h3", { id: "panel-title" }, variableLink(source), " ", make("span", { className: way }, edge ? WORDS[way] : "→"), " ", variableLink(target)));
   panel.append(make("p", { className: "quiet small" }, `after ${lagName(lag)}`, view.kind === "all" ? "" : ` · ${view.name}`));

@@ -68,7 +68,7 @@ function candidatesOf(view) {
 
 const START = {
   view: 0, shape: "summary", floor: 0, sure: 0, lags: "", selfs: true, extra: false, focus: "", reach: "both",
-  edge: "", variable: "", filter: "", sort: "score", down: true, from: 0, to: 1,
+  edge: "", variable: "", filter: "", sort: "score", down: true, from: 0, to: Math.min(1, views.length - 1),
 };
 const state = { ...START };
 const watchers = [];
@@ -127,12 +127,25 @@ function readHash() {
     else if (typeof value === "boolean") next[key] = given === "1";
     else next[key] = given;
   }
-  if (!views[next.view]) next.view = 0;
-  if (!views[next.from]) next.from = 0;
-  if (!views[next.to]) next.to = Math.min(1, views.length - 1);
-  if (next.focus && !names.includes(next.focus)) next.focus = "";
-  if (next.variable && !names.includes(next.variable)) next.variable = "";
+  for (const [key, sound] of Object.entries(SOUND)) if (!sound(next[key])) next[key] = START[key];
   update(next);
+}
+// A hash may come from another page or be mistyped: what makes no sense falls back to the start.
+const known = (name) => name === "" || names.includes(name);
+const SOUND = {
+  view: (i) => i in views, from: (i) => i in views, to: (i) => i in views,
+  shape: (name) => ["summary", "time", "heat"].includes(name), reach: (name) => ["both", "causes", "effects"].includes(name),
+  floor: (n) => n >= 0 && n <= 1000, sure: (n) => n >= 0 && n <= 100, lags: (text) => /^(\d+(,\d+)*)?$/.test(text),
+  focus: known, variable: known, edge: soundEdge,
+};
+function soundEdge(key) {
+  if (key === "") return true;
+  try {
+    const [source, target, lag] = JSON.parse(key);
+    return names.includes(source) && names.includes(target) && Number.isInteger(lag) && lag >= 0;
+  } catch {
+    return false;
+  }
 }
 
 const currentView = () => views[state.view];
