@@ -142,6 +142,7 @@ def demo(
     with terminal.progress(quiet) as report:
         found = run(out / "truth" / "data.csv", 3, seed=seed, report=report)
         folder = found.save(out)
+        found.report(folder / "report.html", truth=system.graph)
     terminal.show_discovery(found, folder)
     terminal.show_scores(score_graph(found.graph, system.graph))
 

@@ -138,7 +138,7 @@ class Discovery:
 
     @property
     def plot(self) -> Plots:
-        """Figures of this run: `plot.graph()`, `plot.heatmap()`, ...; matplotlib axes in and out."""
+        """Figures of this run: `plot.graph()`, `plot.heatmap()`, ...; axes in, axes out."""
         from forecause.report.plots import Plots
 
         return Plots(self)

@@ -26,7 +26,7 @@ def page(open_page, path):
 
 
 def edge_count(page) -> int:
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 90)))")
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 190)))")
     shown = int(page.inner_text("#edge-count"))
     assert page.locator("#table tbody tr").count() == shown
     return shown

@@ -49,8 +49,8 @@ def edge_tests(
     flat = None if suspects is None else ladder.by_input(suspects.values)
     for target in range(ladder.variables):
         ladder.try_pairs(target, None if flat is None else flat[target])
-    q_values = adjusted_p_values(ladder.p_values)
-    level = float(ladder.p_values[q_values <= fdr].max(initial=0.0))
+    passed = int((adjusted_p_values(ladder.p_values) <= fdr).sum())
+    level = fdr * passed / ladder.p_values.size  # where Benjamini-Hochberg drew the line
     names = list(windows.panel.variables)
     found = {"p_value": ladder.p_values, "stability": ladder.stability(level)}
     return xr.Dataset(

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import PowerNorm
 from matplotlib.patches import FancyArrowPatch
+from matplotlib.path import Path
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import ScaledTranslation
 
@@ -283,22 +284,20 @@ def _loop(
     axes: Axes, place: npt.NDArray[np.float64], label: str, colour: str, width: float
 ) -> None:
     up = 1.0 if place[1] >= -1e-9 else -1.0
-    start, end = np.add(place, (-0.1, 0.06 * up)), np.add(place, (0.1, 0.06 * up))
+    corners = [(-0.05, 0.09 * up), (-0.2, 0.42 * up), (0.2, 0.42 * up), (0.05, 0.09 * up)]
+    path = Path(np.add(place, corners), [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
     axes.add_patch(
         FancyArrowPatch(
-            tuple(start),
-            tuple(end),
-            connectionstyle=f"arc3,rad={-2.4 * up}",
+            path=path,
             arrowstyle="-|>",
             mutation_scale=9,
-            shrinkA=3,
-            shrinkB=3,
             color=colour,
             linewidth=width,
             alpha=0.9,
+            fill=False,
         )
     )
-    _label(axes, np.add(place, (0.0, 0.31 * up)), label, colour)
+    _label(axes, np.add(place, (0.0, 0.335 * up)), label, colour)
 
 
 def _label(axes: Axes, place: npt.NDArray[np.float64], label: str, colour: str) -> None:

@@ -149,9 +149,9 @@ def _quality(found: Discovery) -> list[dict[str, Any]]:
             {
                 "name": name,
                 "model": row["chosen"],
-                "own": f"{loss:.3g}",
-                "naive": f"{naive:.3g}",
-                "var": f"{var:.3g}",
+                "own": f"{loss:.3f}",
+                "naive": f"{naive:.3f}",
+                "var": f"{var:.3f}",
                 "to_naive": _change(loss, naive),
                 "to_var": _change(loss, var),
                 "own_place": _place(loss),

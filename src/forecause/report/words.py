@@ -57,7 +57,7 @@ def edge_sentence(
         reasons.append(f"its q-value is {_small(q_value)}")
     stability = edge.get("stability")
     if stability is not None and stability == stability:
-        reasons.append(f"it is found again in {stability:.0%} of the repetitions")
+        reasons.append(f"it is found again in {100 * stability:.0f} % of the repetitions")
     because = f": {_listed(reasons)}" if reasons else ""
     return f"{source} {verb} {'itself' if itself else target} {when}{because}."
 

@@ -33,7 +33,7 @@ function lineChart({ label, lines, x = null, ticks = null, band = null, spans = 
     if (i % 2 === 0) return;
     svg.append(draw("rect", { x: left + from * (width - left - right), y: top, width: (to - from) * (width - left - right), height: height - top - bottom, fill: "var(--accent-soft)" }, draw("title", {}, name)));
   });
-  for (const tick of niceTicks(low, high, 3)) {
+  for (const tick of niceTicks(low, high, 4)) {
     svg.append(draw("line", { class: "axis", x1: left, x2: width - right, y1: py(tick), y2: py(tick) }));
     svg.append(draw("text", { x: left - 5, y: py(tick) + 3.5, "text-anchor": "end" }, format(tick)));
   }

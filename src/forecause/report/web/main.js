@@ -175,7 +175,7 @@ function start() {
   let tableTimer = 0;
   watch([...FILTERS, "filter", "sort", "down"], () => {
     clearTimeout(tableTimer);
-    tableTimer = setTimeout(drawTable, 60);
+    tableTimer = setTimeout(drawTable, 140);
   });
   for (const key of Object.keys(START)) changed.add(key);
   readHash();

@@ -112,7 +112,7 @@ function responsePart(panel, found, source, target, lag, way) {
   });
   part(panel, "Response: mean forecast as the source is set", chart, swatches([[`var(--${way})`, `forecast of ${target}`]]));
 }
-const clipText = (name, lag) => (name.length > 30 ? name.slice(0, 29) + "…" : name) + (lag ? ` , ${lag} ${lag > 1 ? "rows" : "row"} earlier` : "");
+const clipText = (name, lag) => (name.length > 30 ? name.slice(0, 29) + "…" : name) + (lag ? `, ${lag} ${lag > 1 ? "rows" : "row"} earlier` : "");
 
 function influencePart(panel, found) {
   const [low, high] = extent(found.influence);

@@ -19,13 +19,14 @@ function nearPlaces() {
     else effects.add(edge.target);
   }
   near.key = key;
-  near.places = new Map([[state.focus, [0, 0]]]);
+  const rest = [...effects].filter((name) => !causes.has(name));
+  near.places = new Map([[state.focus, [rest.length === 0 ? 0.8 : causes.size === 0 ? -0.8 : 0, 0]]]);
   const column = (list, x) => list.forEach((name, i) => {
     const bulge = list.length > 2 ? 0.25 * Math.cos(((i + 0.5) / list.length - 0.5) * Math.PI) : 0;
     near.places.set(name, [x + Math.sign(x) * bulge, list.length > 1 ? 0.92 - (1.84 * i) / (list.length - 1) : 0.25]);
   });
   column([...causes], -1);
-  column([...effects].filter((name) => !causes.has(name)), 1);
+  column(rest, 1);
   return near.places;
 }
 const placesNow = () => (state.focus && currentView().variables.includes(state.focus) ? nearPlaces() : places);
@@ -91,15 +92,12 @@ function border(point, box, inside, outside) {
   return outside;
 }
 function loopOf(box) {
-  const [mx, my] = toScreen(0.5, 0.5, summaryFrame());
-  const up = box.y <= my + 1 ? -1 : 1;
-  const lean = Math.max(-1, Math.min(1, (box.x - mx) / (stage.width / 3 || 1)));
-  const reach = drawnSmall() ? 24 : 44;
-  const x0 = box.x + lean * 12 - 11, x3 = box.x + lean * 12 + 11, y0 = box.y + up * (box.h / 2 + 2);
-  const tip = [box.x + lean * 34, y0 + up * reach];
+  const up = box.y <= toScreen(0.5, 0.5, summaryFrame())[1] + 1 ? -1 : 1;
+  const reach = drawnSmall() ? 26 : 46, wide = drawnSmall() ? 20 : 30, foot = drawnSmall() ? 5 : 8;
+  const y0 = box.y + up * (box.h / 2 + 3), tip = y0 + up * reach;
   const point = (t) => {
     const a = (1 - t) ** 3, b = 3 * t * (1 - t) ** 2, c = 3 * t * t * (1 - t), d = t ** 3;
-    return [a * x0 + b * (tip[0] - 26) + c * (tip[0] + 26) + d * x3, a * y0 + (b + c) * tip[1] + d * y0];
+    return [box.x + (d - a) * foot + (c - b) * wide, (a + d) * y0 + (b + c) * tip];
   };
   return { point };
 }
