@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
+BROWSER := .venv/.browser
+
 .PHONY: setup demo test lint types tests bench clean
 
 setup: $(READY)
@@ -11,6 +13,12 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $(READY)
+
+# The report is tested in a real browser; without one those tests are skipped and say so.
+$(BROWSER): $(READY)
+	command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium) >/dev/null 2>&1 \
+		|| echo "no chromium could be installed: the browser tests will be skipped"
+	touch $(BROWSER)
 
 demo: $(READY)
 	$(BIN)/forecause demo
@@ -24,10 +32,11 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-tests: $(READY)
+tests: $(BROWSER)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
 bench: $(READY)
+	$(BIN)/forecause bench linear
 	$(BIN)/forecause bench quick
 
 clean:

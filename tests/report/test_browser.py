@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 import forecause as fc
@@ -325,6 +326,23 @@ def test_a_run_without_edges_or_evidence_opens(open_page, run, tmp_path):
         page.click(f"#shapes [data-value={shape}]")
     click_on(page, "variable", "a")
     assert "0 causes, 0 effects." in page.inner_text("#panel")
+
+
+def test_edges_within_a_row_and_columns_of_text_are_shown(open_page, run, tmp_path):
+    graph = run.graph
+    instant = {"source": "a", "target": "c", "lag": 0, "score": 0.3, "mark": "o->"}
+    edges = pd.concat([graph.edges, pd.DataFrame([instant])], ignore_index=True)
+    page = open_page(replace(run, graph=replace(graph, edges=edges)).report(tmp_path / "r.html"))
+    assert edge_count(page) == 5
+    page.click("#lags [data-lag='0']")
+    assert edge_count(page) == 1
+    assert "o->" in page.inner_text("#table tbody")
+    for shape in ("heat", "time", "summary"):
+        page.click(f"#shapes [data-value={shape}]")
+        until(page, f"forecause.state.shape === '{shape}'")
+        click_on(page, "edge", ["a", "c", 0])
+        assert "after the same row" not in page.inner_text("#panel")
+        assert "a moves c within the same row" in page.inner_text("#panel-sentence")
 
 
 def test_a_hundred_variables_stay_fluid(open_page, tmp_path):

@@ -35,6 +35,7 @@ def test_an_edges_sentence_says_direction_delay_and_evidence(found):
         ({"sign": 1, "sign_consistency": 0.2}, "moves"),
         ({"sign": -1, "sign_consistency": 0.9}, "lowers"),
         ({}, "moves"),
+        ({"sign": float("nan"), "effect": float("nan")}, "moves"),
     ],
 )
 def test_a_direction_is_only_claimed_where_it_is_clear(edge, verb):

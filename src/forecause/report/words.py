@@ -20,11 +20,17 @@ CLEAR_SIGN = 0.5  # a sign shared by fewer samples (net) than this is called mix
 
 def direction(edge: Mapping[str, Any]) -> str:
     """raises, lowers or moves (both, depending on the state) the target."""
-    sign = edge.get("sign") or np.sign(edge.get("effect") or 0.0)
-    consistency = edge.get("sign_consistency")
+    sign = _known(edge, "sign") or np.sign(_known(edge, "effect") or 0.0)
+    consistency = _known(edge, "sign_consistency")
     if not sign or (consistency is not None and consistency < CLEAR_SIGN):
         return "moves"
     return "raises" if sign > 0 else "lowers"
+
+
+def _known(edge: Mapping[str, Any], column: str) -> float | None:
+    """A number of the edge table; None where the column is not there or holds nothing."""
+    value = edge.get(column)
+    return None if value is None or value != value else float(value)
 
 
 def isolated(name: str) -> str:
@@ -52,11 +58,10 @@ def edge_sentence(
         lost = shown["lost"]
         if lost is not None:
             reasons.append(_lost_text(lost))
-    q_value = edge.get("q_value")
-    if q_value is not None and q_value == q_value:
+    q_value, stability = _known(edge, "q_value"), _known(edge, "stability")
+    if q_value is not None:
         reasons.append(f"its q-value is {_small(q_value)}")
-    stability = edge.get("stability")
-    if stability is not None and stability == stability:
+    if stability is not None:
         reasons.append(f"it is found again in {100 * stability:.0f} % of the repetitions")
     because = f": {_listed(reasons)}" if reasons else ""
     return f"{source} {verb} {'itself' if itself else target} {when}{because}."

@@ -18,7 +18,7 @@ function niceTicks(low, high, count = 4) {
 const extent = (values) => values.reduce(([low, high], v) => (v == null ? [low, high] : [Math.min(low, v), Math.max(high, v)]), [Infinity, -Infinity]);
 
 // lines: [{y, colour, width, dash}], x: numbers (default: even steps), ticks: [[share, label]] or from x.
-function lineChart({ label, lines, x = null, ticks = null, band = null, spans = [], zero = false, height = 128, xLabel = "" }) {
+function lineChart({ label, lines, x = null, ticks = null, band = null, spans = [], cuts = [], zero = false, height = 128, xLabel = "" }) {
   const width = 360, left = 40, right = 8, top = 8, bottom = xLabel ? 34 : 20;
   const all = lines.flatMap((line) => line.y).concat(band ? [...band.low, ...band.high] : []);
   let [low, high] = extent(zero ? all.concat(0) : all);
@@ -33,6 +33,7 @@ function lineChart({ label, lines, x = null, ticks = null, band = null, spans = 
     if (i % 2 === 0) return;
     svg.append(draw("rect", { x: left + from * (width - left - right), y: top, width: (to - from) * (width - left - right), height: height - top - bottom, fill: "var(--accent-soft)" }, draw("title", {}, name)));
   });
+  for (const cut of cuts) svg.append(draw("line", { class: "axis", x1: left + cut * (width - left - right), x2: left + cut * (width - left - right), y1: top, y2: height - bottom, "stroke-dasharray": "2 3" }));
   for (const tick of niceTicks(low, high, 4)) {
     svg.append(draw("line", { class: "axis", x1: left, x2: width - right, y1: py(tick), y2: py(tick) }));
     svg.append(draw("text", { x: left - 5, y: py(tick) + 3.5, "text-anchor": "end" }, format(tick)));

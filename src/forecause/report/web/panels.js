@@ -57,7 +57,7 @@ function edgePanel(panel, key) {
   const view = currentView(), edge = view.byKey.get(key);
   const way = edge?.way || "both";
   panel.append(closer(), make("h3", { id: "panel-title" }, variableLink(source), " ", make("span", { className: way }, edge ? WORDS[way] : "→"), " ", variableLink(target)));
-  panel.append(make("p", { className: "quiet small" }, `after ${lagName(lag)}`, view.kind === "all" ? "" : ` · ${view.name}`));
+  panel.append(make("p", { className: "quiet small" }, whenText(lag), view.kind === "all" ? "" : ` · ${view.name}`));
   panel.append(make("p", { className: "evidence", id: "panel-sentence", dir: "auto" }, sentenceOf(view, edge)));
   panel.append(statistics(view, edge, key, source, target, lag));
   strengthPart(panel, view, source, target, lag);
@@ -69,10 +69,11 @@ function edgePanel(panel, key) {
   if (!found && evidence.edges) panel.append(make("p", { className: "hint small evidence" }, "Response and influence are kept for the strongest chosen edges only."));
 }
 
+const whenText = (lag) => (lag ? `after ${lagName(lag)}` : "within the same row");
 function sentenceOf(view, edge) {
   if (!edge) return "This candidate was not chosen as an edge.";
   if (view.kind === "all") return data.sentences[edge.place];
-  return `${edge.source} ${WORDS[edge.way]} ${edge.target} after ${lagName(edge.lag)} in “${view.name}”.`;
+  return `${edge.source} ${WORDS[edge.way]} ${edge.target} ${whenText(edge.lag)} in “${view.name}”.`;
 }
 
 function statistics(view, edge, key, source, target, lag) {
@@ -134,7 +135,7 @@ function alignedPart(panel, source, target, lag) {
   part(panel, "The two series, the source moved by its delay", lineChart({
     label: `${source} moved by ${lag} rows beside ${target}, standardised`, ticks: near.ticks,
     lines: [{ y: standardised(moved), colour: "var(--down)" }, { y: standardised(ours), colour: "var(--up)" }],
-  }), swatches([["var(--up)", target], ["var(--down)", `${source}${self ? ", earlier" : ""}, ${lagName(lag)} before`]]));
+  }), swatches([["var(--up)", target], ["var(--down)", `${source}${self ? ", earlier" : ""}, ${lag ? lagName(lag) + " before" : "same row"}`]]));
 }
 function standardised(values) {
   const known = values.filter((v) => v != null);
@@ -154,7 +155,7 @@ function variablePanel(panel, name) {
   if (view.kind !== "run") seriesParts(panel, name);
   if (effects.length) {
     const list = make("div", { className: "causes" });
-    for (const edge of effects) list.append(edgeLink(edge, make("span", {}, named(edge.target), ` after ${lagName(edge.lag)}`)), meter(edge.score / effects[0].score), make("span", { className: "number" }, format(edge.score)));
+    for (const edge of effects) list.append(edgeLink(edge, make("span", {}, named(edge.target), ` ${whenText(edge.lag)}`)), meter(edge.score / effects[0].score), make("span", { className: "number" }, format(edge.score)));
     part(panel, "Its effects, by score", list);
   }
 }
@@ -168,7 +169,7 @@ function causesPart(panel, causes, view) {
   const ordered = [...causes].sort((a, b) => worth(b) - worth(a)), top = worth(ordered[0]) || 1;
   const list = make("div", { className: "causes", id: "causes" });
   for (const edge of ordered) {
-    list.append(edgeLink(edge, make("span", {}, named(edge.source), ` ${lagName(edge.lag)} before`)), meter(worth(edge) / top),
+    list.append(edgeLink(edge, make("span", {}, named(edge.source), edge.lag ? ` ${lagName(edge.lag)} before` : " in the same row")), meter(worth(edge) / top),
       make("span", { className: "number" }, known ? (lost(edge) === null ? "–" : percent(lost(edge))) : format(edge.score)));
   }
   part(panel, known ? "Lost without each cause (held-out error)" : "Its causes, by score", list);
@@ -187,7 +188,7 @@ function seriesParts(panel, name) {
   }
   if (evidence.course) {
     part(panel, "The whole series", lineChart({
-      label: `All values of ${name}`, ticks: evidence.course.ticks, spans: evidence.domains,
+      label: `All values of ${name}`, ticks: evidence.course.ticks, spans: evidence.domains, cuts: evidence.course.breaks,
       lines: [{ y: evidence.course.values[at], colour: "var(--quiet)", width: 0.9 }],
     }));
   }

@@ -2,7 +2,7 @@
 const data = JSON.parse(document.getElementById("forecause-report").textContent);
 const names = data.layout.names;
 const $ = (id) => document.getElementById(id);
-const MOST_CANDIDATES = 1500;
+const MOST_CANDIDATES = 1000;
 
 // Text from the data only ever becomes text: children are nodes or strings, never markup.
 function make(tag, properties = {}, ...children) {

@@ -124,7 +124,7 @@ const summaryPicture = {
     const width = this.slim * strokeWidth(arrow, top);
     const size = 6 + 1.5 * width;
     const points = [];
-    const steps = arrow.source === arrow.target ? 24 : 20;
+    const steps = this.slim < 1 ? 10 : 24;
     for (let i = 0; i <= steps; i++) points.push(curve.point(i / steps));
     const [ex, ey] = points[steps], [bx, by] = points[steps - 1];
     const angle = Math.atan2(ey - by, ex - bx);
