@@ -18,7 +18,7 @@ CELLS = {str(sorted(cell.system.items())): cell for suite in RUNNABLE for cell i
 
 def test_every_table_and_figure_of_the_study_has_a_suite():
     assert set(SUITES) == {
-        "quick", "highdim-linear", "highdim-nonlinear", "longrange-linear", "longrange-nonlinear",
+        "quick", "linear", "calibration", "highdim-linear", "highdim-nonlinear", "longrange-linear", "longrange-nonlinear",
         "nonlinearity", "latent", "noise", "ns-regular", "ns-extreme", "low-drift", "variants",
         "top-k", "cnn", "uncertainty", "interventions", "domain-index", "post-processing",
     }  # fmt: skip
@@ -68,7 +68,7 @@ def test_what_does_not_exist_yet_is_refused_and_listed_as_such(name):
 
 
 def test_an_unknown_suite_names_the_known_ones():
-    with pytest.raises(InputError, match=r"Unknown suite 'fast'; choose one of quick, highdim"):
+    with pytest.raises(InputError, match=r"Unknown suite 'fast'; choose one of quick, linear"):
         find_suite("fast")
 
 

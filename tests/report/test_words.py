@@ -79,6 +79,13 @@ def test_places_are_apart_inside_the_picture_and_always_the_same(count):
     assert (positions([graph]) == places).all()
 
 
+def test_variables_without_a_link_stand_in_a_row_below():
+    graph = many_variables(20, max_lag=1, edges=1).graph
+    linked = set(graph.edges["source"]) | set(graph.edges["target"])
+    places = dict(zip(graph.variables, positions([graph]), strict=True))
+    assert all((places[name][1] > -1) == (name in linked) for name in places)
+
+
 def test_right_to_left_names_do_not_turn_a_sentence_around():
     line = sentences(three_variables(NASTY))[2]
     assert f"\u2068{NASTY[2]}\u2069" in line or NASTY[2] not in line

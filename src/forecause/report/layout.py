@@ -20,7 +20,15 @@ def positions(graphs: Sequence[LaggedGraph]) -> Array:
     pull = sum((_pull(graph) for graph in graphs), np.zeros((len(graphs[0].variables),) * 2))
     if len(pull) <= CIRCLE:
         return _circle(pull)
-    return _springs(pull)
+    linked = pull.any(axis=1)
+    if linked.all() or not linked.any():
+        return _springs(pull)
+    places = np.empty((len(pull), 2))
+    places[linked] = _springs(pull[np.ix_(linked, linked)]) * [1.0, 0.87] + [0.0, 0.13]
+    alone = int((~linked).sum())  # a row of their own at the bottom
+    places[~linked, 0] = WIDE * (2 * (np.arange(alone) + 0.5) / alone - 1)
+    places[~linked, 1] = -1.0
+    return places
 
 
 def _pull(graph: LaggedGraph) -> Array:

@@ -4,8 +4,8 @@ const MANY_LABELS = 110; // arrows beyond which delays are written only where th
 const BEND = 0.16;
 
 function summaryFrame() {
-  const sides = drawnSmall() ? 46 : 78;
-  return { left: sides, top: 46, width: stage.width - 2 * sides, height: stage.height - 46 - 72 };
+  const left = drawnSmall() ? 46 : 78, right = drawnSmall() ? 78 : 84; // the zoom buttons are on the right
+  return { left, top: 46, width: stage.width - left - right, height: stage.height - 46 - 72 };
 }
 // In focus, causes stand to the left of the variable and effects to the right.
 const near = { key: "", places: new Map() };
