@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,14 +46,15 @@ class Moments:
         return cls(len(windows), gram, cross, square)
 
     @classmethod
-    def mixed(cls, parts: Sequence[Moments], weights: Sequence[int]) -> Moments:
-        """The moments of data in which part b appears weights[b] times."""
-        count = sum(w * part.count for w, part in zip(weights, parts, strict=True))
-        sums = (
-            torch.stack([w * t for w, t in zip(weights, kind, strict=True)]).sum(0)
-            for kind in zip(*((m.gram, m.cross, m.square) for m in parts), strict=True)
-        )
-        return cls(count, *sums)
+    def resampled(
+        cls, parts: Sequence[Moments], weights: npt.NDArray[np.int64]
+    ) -> Iterator[Moments]:
+        """For each row of weights, the moments of data in which part b appears row[b] times."""
+        stacks = [torch.stack([getattr(m, n) for m in parts]) for n in ("gram", "cross", "square")]
+        counts = np.array([m.count for m in parts])
+        for row in weights:
+            share = torch.as_tensor(row, dtype=torch.float64)
+            yield cls(int(row @ counts), *[torch.tensordot(share, s, dims=1) for s in stacks])
 
     def solve(self, ridge: float = 0.0) -> Tensor:
         """Coefficients (1 + feature, target); the penalty is `ridge` per window and feature."""

@@ -95,7 +95,7 @@ class _Ladder:
     def curved(self) -> _Design:
         inputs = np.arange(self.steps * self.variables)
         groups = np.arange(len(inputs) * (KNOTS - 1)).reshape(len(inputs), -1)
-        return _Design(lambda past: self._terms(past).flatten(1), list(groups), inputs)
+        return _Design(lambda past: self._terms(past, inputs).flatten(1), list(groups), inputs)
 
     def pairs(self, inputs: npt.NDArray[np.int64]) -> _Design:
         """Splines of some inputs, and products of a line and a bend of each two of them."""
@@ -103,7 +103,7 @@ class _Ladder:
         first, second = np.triu_indices(count, 1)
 
         def features(past: Tensor) -> Tensor:
-            own = self._terms(past).flatten(1, 2)[:, inputs]  # (batch, input, term)
+            own = self._terms(past, inputs)
             line = own[..., 0]
             bend = own[..., 1] - self.slope[inputs % self.variables] * line
             two = torch.stack([line, bend], dim=2)
@@ -158,9 +158,9 @@ class _Ladder:
             blocks = max(2, min(BLOCKS, BLOCK_NUMBERS // design.width**2))
             pieces = np.array_split(np.arange(len(tested)), blocks)
             parts = [Moments.of(tested.at(piece), design.features) for piece in pieces]
-            for _ in range(REFITS):
-                weights = np.bincount(rng.integers(0, blocks, blocks), minlength=blocks)
-                p_values = Moments.mixed(parts, weights.tolist()).group_p_values(design.groups)
+            weights = rng.multinomial(blocks, np.full(blocks, 1 / blocks), size=REFITS)
+            for refit in Moments.resampled(parts, weights):
+                p_values = refit.group_p_values(design.groups)
                 found[np.ix_(targets, design.inputs)] += p_values[targets] <= level
         return found / REFITS
 
@@ -191,9 +191,11 @@ class _Ladder:
             parts.append((fitted - window[:, -1]).square())
         return torch.cat(parts)
 
-    def _terms(self, past: Tensor) -> Tensor:
-        """Standardised spline terms (batch, step, variable, term)."""
-        return (spline_terms(past, self.knots) - self.mean) / self.sd
+    def _terms(self, past: Tensor, inputs: npt.NDArray[np.int64]) -> Tensor:
+        """Standardised spline terms of some inputs, (batch, input, term)."""
+        variable = inputs % self.variables
+        terms = spline_terms(past.flatten(1)[:, inputs], self.knots[variable])
+        return (terms - self.mean[variable]) / self.sd[variable]
 
 
 def _term_moments(windows: Windows, knots: Tensor) -> tuple[Tensor, Tensor, Tensor]:
