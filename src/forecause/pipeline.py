@@ -48,7 +48,7 @@ class DiscoverSettings(Settings):
     select: RuleName = "auto"
     by: ByName = "score"  # what top-k and global-top-k compare
     k: int = Field(default=3, ge=1)
-    fdr: float = Field(default=0.02, gt=0, lt=1)
+    fdr: float = Field(default=0.05, gt=0, lt=1)
     held_out: float = Field(default=0.2, gt=0, lt=0.9)
     seed: int = Field(default=0, ge=0)
     device: str = "auto"

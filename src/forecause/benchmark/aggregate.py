@@ -10,7 +10,7 @@ from forecause.benchmark.methods import METHODS
 from forecause.benchmark.store import Result
 from forecause.benchmark.suites import Cell, Suite
 
-LOWER_IS_BETTER = ("shd",)
+LOWER_IS_BETTER = ("shd", "fdr")
 Key = tuple[str, int, str]  # cell, rows, method
 
 

@@ -181,8 +181,8 @@ CALIBRATION = Suite(
     limit=900.0,
     metrics=("fdr", "f1", "recall"),
     axis="mechanism",
-    note="`selection-rules` trains once per system and applies every rule to the same fit. The "
-    "best-threshold F1 of the relevance is under oracle.",
+    note="Forecause trains once per system and every rule is applied to the same fit; `tests and "
+    "floor, 5%` is the default. The best-threshold F1 of the relevance is under oracle.",
 )
 
 SUITES: dict[str, Suite] = {

@@ -23,6 +23,7 @@ from forecause.benchmark.verdict import verdict
 NAMES = {
     "f1": "F1",
     "precision": "Precision",
+    "fdr": "False discovery rate",
     "recall": "Recall",
     "shd": "SHD",
     "auroc": "AUROC",

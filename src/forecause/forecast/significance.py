@@ -34,7 +34,7 @@ Array = npt.NDArray[np.float64]
 
 
 def edge_tests(
-    windows: Windows, suspects: xr.DataArray | None = None, fdr: float = 0.02
+    windows: Windows, suspects: xr.DataArray | None = None, fdr: float = 0.05
 ) -> xr.Dataset:
     """Is there an effect given all other inputs? Statistics over (target, source, lag).
 
