@@ -5,14 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from forecause.data.windows import Windows
-from forecause.forecast.base import Forecaster, Report, Settings, silent
 from forecause.forecast.rules import PLAIN, Rules, activation
-from forecause.forecast.training import TrainingSettings, train
+from forecause.forecast.training import Trained, TrainedSettings, TrainingSettings
 from forecause.options import HeadName
 
 
-class CNNSettings(Settings):
+class CNNSettings(TrainedSettings):
     """Two convolutions along time, then one linear layer from all positions to all targets."""
 
     channels: int = 64
@@ -21,7 +19,7 @@ class CNNSettings(Settings):
     training: TrainingSettings = TrainingSettings(learning_rate=1e-3, batch_size=128)
 
 
-class CNN(Forecaster):
+class CNN(Trained):
     """X_t = linear(conv(conv(past))), the full window at once."""
 
     kind = "cnn"
@@ -41,13 +39,3 @@ class CNN(Forecaster):
         hidden = activation(torch.relu, self.first(past.transpose(1, 2)), rules)
         hidden = activation(torch.relu, self.second(hidden), rules)
         return self.last(hidden.flatten(1)).unflatten(1, (self.n_variables, -1))
-
-    def fit(
-        self,
-        windows: Windows,
-        held_out: Windows,
-        seed: int,
-        report: Report = silent,
-        to_beat: Tensor | None = None,
-    ) -> None:
-        train(self, windows, held_out, self.settings.training, seed, report, to_beat)

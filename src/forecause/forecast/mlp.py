@@ -6,22 +6,21 @@ import torch
 from torch import Tensor, nn
 
 from forecause.data.windows import Windows
-from forecause.forecast.base import Forecaster, Report, Settings, silent
+from forecause.forecast.base import Report, silent
 from forecause.forecast.linear import Linear, LinearSettings
 from forecause.forecast.rules import PLAIN, Rules, activation
-from forecause.forecast.training import TrainingSettings, train
+from forecause.forecast.training import Trained, TrainedSettings
 from forecause.options import HeadName
 
 
-class MLPSettings(Settings):
+class MLPSettings(TrainedSettings):
     """Two hidden layers per target; the linear path starts at the closed-form fit."""
 
     hidden: int = 32
     head: HeadName = "mse"
-    training: TrainingSettings = TrainingSettings()
 
 
-class MLP(Forecaster):
+class MLP(Trained):
     """X_i,t = linear(past) + network_i(past), with separate weights for every target i.
 
     So for every number the head asks for, the mean first of all.
@@ -80,7 +79,7 @@ class MLP(Forecaster):
             )
             first = likelihood.start(start.get_buffer("intercept"), noise.log())
             self.bias.copy_(first[:, None])
-        train(self, windows, held_out, self.settings.training, seed, report, to_beat)
+        super().fit(windows, held_out, seed, report, to_beat)
 
     def _copies(self, past: Tensor) -> Tensor:
         """past (batch, step, source) -> (target, batch, max_lag * source), the same for each."""

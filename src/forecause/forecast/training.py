@@ -50,6 +50,28 @@ class TrainingSettings(Settings):
         )
 
 
+class TrainedSettings(Settings):
+    """What the settings of every forecaster that learns by gradient descent hold."""
+
+    training: TrainingSettings = TrainingSettings()
+
+
+class Trained(Forecaster):
+    """A forecaster that learns by gradient descent."""
+
+    settings: TrainedSettings
+
+    def fit(
+        self,
+        windows: Windows,
+        held_out: Windows,
+        seed: int,
+        report: Report = silent,
+        to_beat: Tensor | None = None,
+    ) -> None:
+        train(self, windows, held_out, self.settings.training, seed, report, to_beat)
+
+
 def train(
     model: Forecaster,
     windows: Windows,

@@ -7,14 +7,12 @@ import math
 import torch
 from torch import Tensor, nn
 
-from forecause.data.windows import Windows
-from forecause.forecast.base import Forecaster, Report, Settings, silent
 from forecause.forecast.rules import PLAIN, Rules, activation, layer_norm, scale_gradient
-from forecause.forecast.training import TrainingSettings, train
+from forecause.forecast.training import Trained, TrainedSettings, TrainingSettings
 from forecause.options import HeadName
 
 
-class TransformerSettings(Settings):
+class TransformerSettings(TrainedSettings):
     """The default is the best found on a 2-core CPU; `paper` is the published model."""
 
     width: int = 32  # d, the size of a token
@@ -23,7 +21,6 @@ class TransformerSettings(Settings):
     static_bias: bool = True  # a learnable logit per head, query token and key token
     teacher_forcing: bool = False  # learn from the forecast at every position, not only the last
     head: HeadName = "mse"
-    training: TrainingSettings = TrainingSettings()
 
     @classmethod
     def paper(cls, layers: int = 4) -> TransformerSettings:
@@ -76,7 +73,7 @@ class Block(nn.Module):
         return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
 
-class Transformer(Forecaster):
+class Transformer(Trained):
     """A token sees every token of its own and earlier time steps; the output at the token of
     variable i and step tau is the forecast of variable i at tau + 1."""
 
@@ -126,16 +123,6 @@ class Transformer(Forecaster):
         if self.likelihood.fixed:
             return (self.forecasts(past) - following).square().mean((0, 1))
         return -self.likelihood.log_prob(self._everywhere(past), following).mean((0, 1))
-
-    def fit(
-        self,
-        windows: Windows,
-        held_out: Windows,
-        seed: int,
-        report: Report = silent,
-        to_beat: Tensor | None = None,
-    ) -> None:
-        train(self, windows, held_out, self.settings.training, seed, report, to_beat)
 
     def _tokens(self, past: Tensor) -> Tensor:
         """past (batch, step, variable) -> tokens (batch, step * variable, width)."""
