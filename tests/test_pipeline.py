@@ -185,3 +185,10 @@ def test_a_forecast_needs_a_complete_end():
 def test_the_device_must_exist():
     with pytest.raises(fc.InputError, match="Unknown device 'gpu9'"):
         fc.discover(table(chain(200)), 1, device="gpu9", forecaster="linear")
+
+
+def test_the_usual_error_rate_is_stricter_where_rows_are_plenty_and_is_kept_with_the_run():
+    few = fc.discover(table(chain(400)), 1, forecaster="linear").settings.fdr
+    many = fc.discover(table(chain(2000)), 1, forecaster="linear").settings.fdr
+    asked = fc.discover(table(chain(400)), 1, forecaster="linear", fdr=0.1).settings.fdr
+    assert (few, many, asked) == (0.05, 0.02, 0.1)

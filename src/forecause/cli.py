@@ -75,7 +75,10 @@ def discover(
     ] = None,
     k: Annotated[int | None, typer.Option(help="Edges of top-k and global-top-k.")] = None,
     by: Annotated[ByName, typer.Option(help="What top-k and global-top-k compare.")] = "score",
-    fdr: Annotated[float | None, typer.Option(help="Accepted share of false edges.")] = None,
+    fdr: Annotated[
+        float | None,
+        typer.Option(help="Accepted share of false edges.  [default: 0.02, 0.05 with few rows]"),
+    ] = None,
     time: Annotated[str | None, typer.Option(help="Column with the time.")] = None,
     series: Annotated[str | None, typer.Option(help="Column that tells series apart.")] = None,
     domain: Annotated[str | None, typer.Option(help="Column with known regimes.")] = None,

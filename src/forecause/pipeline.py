@@ -32,6 +32,7 @@ LEAST_SHARE = 0.003  # of what moves a target, below which an input is not calle
 SUSPECT_SHARE = (
     0.02  # above which an input's products with others are tested whatever it shows alone
 )
+FEW_WINDOWS = 1500  # below which 5 % false edges are accepted instead of 2 %
 EDGE_DETAILS = ("q_value", "stability", "mean_rank", "sd_rank", "sign_consistency")
 PAPER_RULES = {"forecaster": "transformer", "readout": "lrp", "select": "top-k", "k": 3}
 
@@ -48,7 +49,7 @@ class DiscoverSettings(Settings):
     select: RuleName = "auto"
     by: ByName = "score"  # what top-k and global-top-k compare
     k: int = Field(default=3, ge=1)
-    fdr: float = Field(default=0.05, gt=0, lt=1)
+    fdr: float | None = Field(default=None, gt=0, lt=1)  # None: 2 %, or 5 % with few windows
     held_out: float = Field(default=0.2, gt=0, lt=0.9)
     seed: int = Field(default=0, ge=0)
     device: str = "auto"
@@ -73,6 +74,7 @@ def discover(
     chosen = make_settings(max_lag=max_lag, **settings)
     panel = Panel.of(data, time=time, series=series, domain=domain, interpolate=interpolate)
     windows = Windows.of(panel, chosen.max_lag)
+    chosen = chosen.model_copy(update={"fdr": chosen.fdr or _usual_fdr(windows)})
     fit = partial(
         fit_forecaster,
         chosen.forecaster,
@@ -134,11 +136,16 @@ def pick_device(asked: str) -> str:
     return "mps" if torch.backends.mps.is_available() else "cpu"
 
 
+def _usual_fdr(windows: Windows) -> float:
+    """Strict where rows are plenty; with few, strictness costs more true edges than false ones."""
+    return 0.02 if len(windows) >= FEW_WINDOWS else 0.05
+
+
 def _tests(windows: Windows, scores: xr.DataArray, settings: DiscoverSettings) -> xr.Dataset:
     """Tests of every candidate; unknown (nan) where there are too few rows and no need."""
     try:
         suspects = rules.target_shares(scores) >= SUSPECT_SHARE
-        tests = edge_tests(windows, suspects, settings.fdr)
+        tests = edge_tests(windows, suspects, settings.fdr or 0.05)
         if settings.head != "mse":  # an effect on the mean or on the variance counts
             smaller = np.minimum(tests["p_value"], variance_p_values(windows))
             tests["p_value"] = np.minimum(2 * smaller, 1.0)
@@ -163,6 +170,7 @@ def _graph(found: xr.Dataset, settings: DiscoverSettings) -> LaggedGraph:
         case "uniform":
             chosen = rules.uniform(scores)
         case "auto" | "fdr":
+            assert settings.fdr is not None
             chosen = rules.false_discovery(scores, found["p_value"], settings.fdr, LEAST_SHARE)
     details: dict[str, xr.DataArray] = {
         "effect": found["effect"],

@@ -94,7 +94,7 @@ def selection_rules(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
     crossed = cross_fitted(parts, sample)
     classical = _classical_p_values(windows)
     answers = []
-    for fdr in (0.02, 0.05, 0.1, 0.2):  # 5 % is the default
+    for fdr in (0.02, 0.05, 0.1, 0.2):
         chosen = false_discovery(scores, p_values, fdr, LEAST_SHARE)
         answers.append(_answer(scores, chosen, f"tests and floor, {fdr:.0%}"))
     for share in (0.0, 0.01):

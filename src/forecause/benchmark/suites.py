@@ -181,8 +181,9 @@ CALIBRATION = Suite(
     limit=900.0,
     metrics=("fdr", "f1", "recall"),
     axis="mechanism",
-    note="Forecause trains once per system and every rule is applied to the same fit; `tests and "
-    "floor, 5%` is the default. The best-threshold F1 of the relevance is under oracle.",
+    note="Forecause trains once per system and every rule is applied to the same fit; the default "
+    "is `tests and floor` at 5 % with 500 rows and at 2 % with more. The best-threshold F1 of the "
+    "relevance is under oracle.",
 )
 
 SUITES: dict[str, Suite] = {
