@@ -74,7 +74,8 @@ def discover(
     chosen = make_settings(max_lag=max_lag, **settings)
     panel = Panel.of(data, time=time, series=series, domain=domain, interpolate=interpolate)
     windows = Windows.of(panel, chosen.max_lag)
-    chosen = chosen.model_copy(update={"fdr": chosen.fdr or _usual_fdr(windows)})
+    fdr = chosen.fdr or _usual_fdr(windows)
+    chosen = chosen.model_copy(update={"fdr": fdr})  # the run keeps what was used
     fit = partial(
         fit_forecaster,
         chosen.forecaster,
@@ -91,9 +92,9 @@ def discover(
     if chosen.cross_fit:
         parts = [fit(part)[0] for part in windows.interleaved(chosen.cross_fit)]
         found["relevance"] = cross_fitted(parts, sample, chosen.readout, report)
-    found = found.merge(_tests(windows, found["relevance"], chosen))
+    found = found.merge(_tests(windows, found["relevance"], chosen, fdr))
     discovery = Discovery(
-        graph=_graph(found, chosen),
+        graph=_graph(found, chosen, fdr),
         relevance=found,
         forecaster=forecaster.cpu(),
         losses=losses,
@@ -141,11 +142,13 @@ def _usual_fdr(windows: Windows) -> float:
     return 0.02 if len(windows) >= FEW_WINDOWS else 0.05
 
 
-def _tests(windows: Windows, scores: xr.DataArray, settings: DiscoverSettings) -> xr.Dataset:
+def _tests(
+    windows: Windows, scores: xr.DataArray, settings: DiscoverSettings, fdr: float
+) -> xr.Dataset:
     """Tests of every candidate; unknown (nan) where there are too few rows and no need."""
     try:
         suspects = rules.target_shares(scores) >= SUSPECT_SHARE
-        tests = edge_tests(windows, suspects, settings.fdr or 0.05)
+        tests = edge_tests(windows, suspects, fdr)
         if settings.head != "mse":  # an effect on the mean or on the variance counts
             smaller = np.minimum(tests["p_value"], variance_p_values(windows))
             tests["p_value"] = np.minimum(2 * smaller, 1.0)
@@ -158,7 +161,7 @@ def _tests(windows: Windows, scores: xr.DataArray, settings: DiscoverSettings) -
     return tests
 
 
-def _graph(found: xr.Dataset, settings: DiscoverSettings) -> LaggedGraph:
+def _graph(found: xr.Dataset, settings: DiscoverSettings, fdr: float) -> LaggedGraph:
     """Choose the edges and give each its details."""
     scores = found["relevance"]
     ranked = scores if settings.by == "score" else found["mean_rank"]
@@ -170,8 +173,7 @@ def _graph(found: xr.Dataset, settings: DiscoverSettings) -> LaggedGraph:
         case "uniform":
             chosen = rules.uniform(scores)
         case "auto" | "fdr":
-            assert settings.fdr is not None
-            chosen = rules.false_discovery(scores, found["p_value"], settings.fdr, LEAST_SHARE)
+            chosen = rules.false_discovery(scores, found["p_value"], fdr, LEAST_SHARE)
     details: dict[str, xr.DataArray] = {
         "effect": found["effect"],
         "sign": found["effect"].copy(data=np.sign(found["effect"].values).astype(int)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from pydantic import BaseModel, ConfigDict
@@ -124,9 +124,6 @@ class Forecaster(nn.Module, ABC):
         log_likelihood = self.log_likelihood(torch.cat([past, window[:, -1:]], dim=1))
         return _slopes(log_likelihood, past)
 
-    def extra_repr(self) -> str:
-        return f"max_lag={self.max_lag}, n_variables={self.n_variables}"
-
 
 def squared_errors(forecaster: Forecaster, windows: Windows) -> Tensor:
     """Squared error of every window and target, (window, target)."""
@@ -159,8 +156,3 @@ def _slopes(values: Tensor, past: Tensor) -> Tensor:
 def parameter_count(module: nn.Module) -> int:
     """Number of trainable numbers."""
     return sum(p.numel() for p in module.parameters() if p.requires_grad)
-
-
-def settings_of(settings: Settings) -> dict[str, Any]:
-    """Settings as plain JSON values."""
-    return settings.model_dump(mode="json")
