@@ -1,0 +1,204 @@
+"""What the user already knows: edges that cannot be and edges that must be.
+
+A rule is `SOURCE -> TARGET` or `TARGET <- SOURCE`, optionally `@ LAGS`: one lag, a range or both,
+such as `rain -> river @ 1-3,6`. A name may hold the wildcard `*`; as a source, `self` stands for
+the target itself and `others` for everything else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from forecause.errors import InputError
+from forecause.graph.lagged import empty_scores
+
+ARROW = re.compile(r"\s*(->|<-)\s*")
+LAGS = re.compile(r"@\s*(\d+(?:\s*-\s*\d+)?(?:\s*,\s*\d+(?:\s*-\s*\d+)?)*)\s*$")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Sources, targets and lags as the user wrote them; no lags means all of them."""
+
+    text: str
+    source: str
+    target: str
+    lags: frozenset[int] | None
+
+    @classmethod
+    def parse(cls, text: str) -> Rule:
+        """Read one rule."""
+        found = LAGS.search(text)
+        sides = ARROW.split(text[: found.start()] if found else text)
+        if len(sides) != 3 or not all(side.strip() for side in sides):
+            raise InputError(
+                f"Cannot read the rule {text!r}: expected 'SOURCE -> TARGET' or "
+                "'TARGET <- SOURCE', then '@ LAGS' if it is about some lags only."
+            )
+        first, arrow, second = (side.strip() for side in sides)
+        source, target = (first, second) if arrow == "->" else (second, first)
+        return cls(text, source, target, _lags(found.group(1)) if found else None)
+
+    def pairs(self, variables: Sequence[str]) -> list[tuple[int, int]]:
+        """(target, source) places that the rule is about."""
+        targets = self._matching(self.target, variables)
+        by_word = {"self": lambda i, j: i == j, "others": lambda i, j: i != j}
+        if self.source in by_word and self.source not in variables:
+            keep = by_word[self.source]
+            return [(i, j) for i in targets for j in range(len(variables)) if keep(i, j)]
+        sources = self._matching(self.source, variables)
+        return [(i, j) for i in targets for j in sources]
+
+    def check_lags(self, max_lag: int) -> None:
+        """A lag that no candidate can have is a mistake."""
+        beyond = sorted(lag for lag in self.lags or () if lag > max_lag)
+        if beyond:
+            raise InputError(
+                f"The rule {self.text!r} names lag {beyond[-1]}, but the largest lag is {max_lag}."
+            )
+
+    def _matching(self, name: str, variables: Sequence[str]) -> list[int]:
+        if name in variables:
+            return [list(variables).index(name)]
+        literal = name.replace("[", "[[]").replace("?", "[?]")  # only * is a wildcard
+        found = [i for i, variable in enumerate(variables) if fnmatchcase(variable, literal)]
+        if not found:
+            raise InputError(
+                f"The rule {self.text!r} names {name!r}, which is not a variable; there are "
+                f"{', '.join(variables)}."
+            )
+        return found
+
+
+@dataclass(frozen=True)
+class Required:
+    """At least one of these lags must be an edge; exactly these if the user named them."""
+
+    target: int
+    source: int
+    lags: tuple[int, ...]
+    all_of_them: bool
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """Forbidden and required edges."""
+
+    forbid: tuple[Rule, ...] = ()
+    require: tuple[Rule, ...] = ()
+
+    @classmethod
+    def of(cls, forbid: Iterable[Any] = (), require: Iterable[Any] = ()) -> Knowledge:
+        """From rules, or tuples (source, target) or (source, target, lag)."""
+        return cls(
+            tuple(Rule.parse(text) for text in rule_texts(forbid)),
+            tuple(Rule.parse(text) for text in rule_texts(require)),
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.forbid or self.require)
+
+    def allowed(self, variables: Sequence[str], max_lag: int, first_lag: int = 1) -> xr.DataArray:
+        """False where an edge is forbidden, over (target, source, lag)."""
+        allowed = ~empty_scores(variables, max_lag, first_lag).astype(bool)
+        for rule in self.forbid:
+            rule.check_lags(max_lag)
+            for target, source in rule.pairs(variables):
+                for lag in _chosen(rule, first_lag, max_lag):
+                    allowed.values[target, source, lag - first_lag] = False
+        return allowed
+
+    def required(
+        self, variables: Sequence[str], max_lag: int, first_lag: int = 1
+    ) -> list[Required]:
+        """The edges that must be there; a rule against itself is an InputError."""
+        allowed = self.allowed(variables, max_lag, first_lag)
+        found = []
+        for rule in self.require:
+            rule.check_lags(max_lag)
+            for target, source in rule.pairs(variables):
+                wanted = [
+                    lag for lag in _chosen(rule, first_lag, max_lag) if lag or target != source
+                ]
+                free = [lag for lag in wanted if allowed.values[target, source, lag - first_lag]]
+                if not free or (rule.lags is not None and len(free) < len(wanted)):
+                    raise InputError(f"The edge {rule.text!r} is both required and forbidden.")
+                found.append(Required(target, source, tuple(free), rule.lags is not None))
+        return found
+
+
+def read_knowledge(path: str | Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Forbidden and required rules from a text file of lines `forbid RULE` and `require RULE`.
+
+    Empty lines and what follows a # are skipped.
+    """
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"Cannot read the rules in {str(path)!r}: {error}.") from None
+    rules: dict[str, list[str]] = {"forbid": [], "require": []}
+    for number, line in enumerate(lines, 1):
+        kind, _, rule = line.partition("#")[0].strip().partition(" ")
+        if not kind:
+            continue
+        if kind.rstrip(":") not in rules:
+            raise InputError(
+                f"Line {number} of {str(path)!r} must start with 'forbid' or 'require', found "
+                f"{kind!r}."
+            )
+        rules[kind.rstrip(":")].append(rule.strip())
+    return tuple(rules["forbid"]), tuple(rules["require"])
+
+
+def rule_texts(rules: Any) -> tuple[str, ...]:
+    """Rules as text, from one text or several, or from tuples (source, target[, lag])."""
+    if isinstance(rules, str):
+        return (rules,)
+    texts = []
+    for rule in rules:
+        if isinstance(rule, str):
+            texts.append(rule)
+        elif isinstance(rule, tuple | list) and len(rule) in (2, 3):
+            texts.append(f"{rule[0]} -> {rule[1]}" + (f" @ {rule[2]}" if len(rule) == 3 else ""))
+        else:
+            raise InputError(
+                f"Expected a rule such as 'rain -> river @ 1' or ('rain', 'river', 1), found {rule!r}."
+            )
+    return tuple(texts)
+
+
+def with_required(
+    chosen: xr.DataArray, scores: xr.DataArray, required: Sequence[Required]
+) -> xr.DataArray:
+    """Add the required edges; without a named lag the best-scored one, unless one is there."""
+    chosen = chosen.copy()
+    first = int(chosen["lag"].values[0])
+    for one in required:
+        places = np.array(one.lags) - first
+        cells = chosen.values[one.target, one.source]
+        if one.all_of_them:
+            cells[places] = True
+        elif not cells[places].any():
+            cells[places[np.argmax(scores.values[one.target, one.source, places])]] = True
+    return chosen
+
+
+def _chosen(rule: Rule, first_lag: int, max_lag: int) -> list[int]:
+    every = range(first_lag, max_lag + 1)
+    return [lag for lag in every if rule.lags is None or lag in rule.lags]
+
+
+def _lags(text: str) -> frozenset[int]:
+    found: set[int] = set()
+    for part in text.split(","):
+        low, _, high = part.partition("-")
+        found.update(range(int(low), int(high or low) + 1))
+    return frozenset(found)
