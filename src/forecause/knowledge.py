@@ -50,10 +50,9 @@ class Rule:
     def pairs(self, variables: Sequence[str]) -> list[tuple[int, int]]:
         """(target, source) places that the rule is about."""
         targets = self._matching(self.target, variables)
-        by_word = {"self": lambda i, j: i == j, "others": lambda i, j: i != j}
-        if self.source in by_word and self.source not in variables:
-            keep = by_word[self.source]
-            return [(i, j) for i in targets for j in range(len(variables)) if keep(i, j)]
+        if self.source in ("self", "others") and self.source not in variables:
+            own = self.source == "self"
+            return [(i, j) for i in targets for j in range(len(variables)) if (i == j) == own]
         sources = self._matching(self.source, variables)
         return [(i, j) for i in targets for j in sources]
 
@@ -129,6 +128,8 @@ class Knowledge:
                     lag for lag in _chosen(rule, first_lag, max_lag) if lag or target != source
                 ]
                 free = [lag for lag in wanted if allowed.values[target, source, lag - first_lag]]
+                if not wanted:  # about lag 0 alone, where lag 0 is no candidate
+                    continue
                 if not free or (rule.lags is not None and len(free) < len(wanted)):
                     raise InputError(f"The edge {rule.text!r} is both required and forbidden.")
                 found.append(Required(target, source, tuple(free), rule.lags is not None))
@@ -170,7 +171,8 @@ def rule_texts(rules: Any) -> tuple[str, ...]:
             texts.append(f"{rule[0]} -> {rule[1]}" + (f" @ {rule[2]}" if len(rule) == 3 else ""))
         else:
             raise InputError(
-                f"Expected a rule such as 'rain -> river @ 1' or ('rain', 'river', 1), found {rule!r}."
+                "Expected a rule such as 'rain -> river @ 1' or ('rain', 'river', 1), found "
+                f"{rule!r}."
             )
     return tuple(texts)
 
