@@ -30,8 +30,8 @@ class Residuals:
     def of(cls, forecaster: Forecaster, windows: Windows, batch_size: int = 2048) -> Residuals:
         device = next(iter(forecaster.state_dict().values())).device
         parts = [
-            (batch[:, -1] - forecaster(batch[:, :-1])).cpu().double()
-            for batch in (b.to(device) for b in windows.batches(batch_size))
+            (forecaster.following(batch) - forecaster(batch[:, :-1])).cpu().double()
+            for batch in (b.to(device) for b in forecaster.seen(windows).batches(batch_size))
         ]
         stretch = np.searchsorted(windows.panel.starts, windows.rows, side="right")
         return cls(torch.cat(parts).numpy(), windows.rows, stretch)

@@ -39,7 +39,7 @@ def test_attention_follows_the_static_bias(model):
     with torch.no_grad():
         for block in model.blocks:
             block.bias.zero_()
-            block.bias[:, -1, 2] = 50.0  # last target, token of step 1, variable 0
+            block.bias[:, :, -1, 2] = 50.0  # last target, token of step 1, variable 0
     found = READOUTS["attention"].per_sample(model, torch.randn(4, 4, 2))
     torch.testing.assert_close(found[:, 1, 1, 0], torch.ones(4))
 

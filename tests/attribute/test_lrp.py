@@ -37,7 +37,7 @@ def explain_block(block, x, mask, relevance_out, rule):
         f(n1).view(-1, heads, d).transpose(0, 1) for f in (block.query, block.key, block.value)
     )
     logits = q @ k.transpose(1, 2) / math.sqrt(d) + mask
-    logits = logits + block.bias if block.bias is not None else logits
+    logits = logits + block.bias[0] if block.bias is not None else logits
     weights = logits.softmax(-1)
     heard = weights @ v  # (head, token, d)
     joined = heard.transpose(0, 1).reshape(len(x), -1)
@@ -81,7 +81,7 @@ def explain(model, past, target, rule):
     """Relevance of every input of one window for the forecast of `target`."""
     states = [model._tokens(past[None])[0]]
     for block in model.blocks:
-        states.append(block(states[-1][None], model.mask, len(states[-1]), RULES[rule])[0])
+        states.append(block(states[-1][None], model._prior(past[None]), len(states[-1]), RULES[rule])[0])
     last = model.norm(states[-1])
     token = len(last) - model.n_variables + target
     relevance = torch.zeros_like(last)
@@ -129,7 +129,7 @@ def test_cp_lrp_conserves_relevance_where_nothing_has_a_bias():
     forecast = model(past, CP_LRP)
     # relevance of the values and of the identities (node and time) adds up to the forecast
     tokens = model._tokens(past).requires_grad_()
-    out = model.blocks[0](tokens, model.mask, 2, CP_LRP)
+    out = model.blocks[0](tokens, model._prior(past), 2, CP_LRP)
     value = model.head(_norm(model.norm, out, CP_LRP)).squeeze(-1)
     for target in range(2):
         (slopes,) = torch.autograd.grad(value[:, target].sum(), tokens, retain_graph=True)

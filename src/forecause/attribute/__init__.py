@@ -100,5 +100,5 @@ def _batches(forecaster: Forecaster, windows: Windows) -> Iterator[Tensor]:
     steps, variables = windows.shape
     size = max(1, min(512, BATCH_NUMBERS // (steps * variables**2)))
     device = next(iter(forecaster.state_dict().values())).device
-    for batch in windows.batches(size):
+    for batch in forecaster.seen(windows).batches(size):
         yield batch.to(device)

@@ -15,7 +15,7 @@ def raw_attention(forecaster: Forecaster, window: Tensor) -> Tensor:
     transformer, past = _transformer(forecaster), window[:, :-1]
     with torch.no_grad():
         weights = torch.stack(transformer.attentions(past)).mean((0, 2))
-    return _of_targets(weights, past)
+    return _of_targets(weights, forecaster.inputs(past))
 
 
 def attention_rollout(forecaster: Forecaster, window: Tensor) -> Tensor:
@@ -28,7 +28,7 @@ def attention_rollout(forecaster: Forecaster, window: Tensor) -> Tensor:
     rolled = identity.expand(len(past), -1, -1)
     for layer in layers:
         rolled = (0.5 * layer + 0.5 * identity) @ rolled
-    return _of_targets(rolled, past)
+    return _of_targets(rolled, forecaster.inputs(past))
 
 
 def _of_targets(weights: Tensor, past: Tensor) -> Tensor:

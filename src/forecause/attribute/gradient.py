@@ -15,4 +15,4 @@ def gradient(forecaster: Forecaster, window: Tensor) -> Tensor:
 def input_times_gradient(forecaster: Forecaster, window: Tensor) -> Tensor:
     """Gradient times the input's own value: its share of the forecast, to first order."""
     past = window[:, :-1]
-    return forecaster.jacobian(past) * past[:, None]
+    return forecaster.jacobian(past) * forecaster.inputs(past)[:, None]

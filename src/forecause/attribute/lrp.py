@@ -14,10 +14,10 @@ from forecause.forecast.rules import ATTN_LRP, CP_LRP
 def attn_lrp(forecaster: Forecaster, window: Tensor) -> Tensor:
     """AttnLRP: relevance flows through the softmax as well as through the values."""
     past = window[:, :-1]
-    return forecaster.jacobian(past, ATTN_LRP) * past[:, None]
+    return forecaster.jacobian(past, ATTN_LRP) * forecaster.inputs(past)[:, None]
 
 
 def cp_lrp(forecaster: Forecaster, window: Tensor) -> Tensor:
     """CP-LRP: attention weights are constants, relevance flows through the values alone."""
     past = window[:, :-1]
-    return forecaster.jacobian(past, CP_LRP) * past[:, None]
+    return forecaster.jacobian(past, CP_LRP) * forecaster.inputs(past)[:, None]

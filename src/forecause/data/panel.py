@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -74,6 +74,10 @@ class Panel:
             series=np.repeat(np.arange(len(arrays)), lengths),
             series_names=tuple(names),
         )
+
+    def with_domain(self, domain: npt.NDArray[np.int64], names: Sequence[str]) -> Panel:
+        """The same data with these domains, (row,) indices into `names`."""
+        return replace(self, domain=domain, domain_names=tuple(names))
 
     @property
     def rows(self) -> int:

@@ -39,6 +39,7 @@ class Windows:
     max_lag: int
     scale: Scale
     rows: npt.NDArray[np.int64]  # the row of each window that is to be predicted
+    marked: bool = False  # whether a last column holds the index of the target row's domain
 
     @classmethod
     def of(cls, panel: Panel, max_lag: int) -> Windows:
@@ -76,14 +77,26 @@ class Windows:
         return replace(self, rows=self.rows[chosen])
 
     def draw(self, chosen: npt.NDArray[np.int64]) -> torch.Tensor:
-        """Standardised windows (batch, max_lag + 1, variable); the last row is the target."""
+        """Standardised windows (batch, max_lag + 1, variable); the last row is the target.
+
+        Marked windows have one more column, the domain's index.
+        """
         table = self.panel.values
         rows = self.rows[chosen][:, None] + np.arange(-self.max_lag, 1)
         # take is faster, but would copy a table that is not contiguous
         values = table.take(rows, axis=0) if table.flags.c_contiguous else table[rows]
         scaled = values - self.scale.mean
         scaled /= self.scale.sd
+        if self.marked and self.panel.domain is not None:
+            domain = self.panel.domain[rows[:, -1:, None]]
+            mark = np.broadcast_to(domain, (*rows.shape, 1))
+            scaled = np.concatenate([scaled, mark], axis=2)
         return torch.from_numpy(scaled.astype(np.float32))
+
+    def in_domain(self, domain: int) -> Windows:
+        """The windows whose target row lies in the domain with this index."""
+        assert self.panel.domain is not None
+        return self.at(np.flatnonzero(self.panel.domain[self.rows] == domain))
 
     def batches(self, size: int) -> Iterator[torch.Tensor]:
         """All windows in order, `size` at a time."""

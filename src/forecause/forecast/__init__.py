@@ -14,12 +14,13 @@ from forecause.errors import InputError
 from forecause.forecast.additive import Additive, AdditiveSettings
 from forecause.forecast.base import (
     Forecaster,
+    ForecasterSettings,
     Report,
-    Settings,
     over_windows,
     silent,
     squared_errors,
 )
+from forecause.forecast.by_domain import ByDomain
 from forecause.forecast.choice import Choice, ChoiceSettings, choose
 from forecause.forecast.cnn import CNN, CNNSettings
 from forecause.forecast.likelihood import LIKELIHOODS
@@ -29,7 +30,7 @@ from forecause.forecast.transformer import Transformer, TransformerSettings
 
 __all__ = ["FORECASTERS", "Forecaster", "build", "fit_forecaster", "preset_settings"]
 
-FORECASTERS: dict[str, tuple[type[Forecaster], type[Settings]]] = {
+FORECASTERS: dict[str, tuple[type[Forecaster], type[ForecasterSettings]]] = {
     "linear": (Linear, LinearSettings),
     "additive": (Additive, AdditiveSettings),
     "mlp": (MLP, MLPSettings),
@@ -37,18 +38,19 @@ FORECASTERS: dict[str, tuple[type[Forecaster], type[Settings]]] = {
     "cnn": (CNN, CNNSettings),
 }
 CANDIDATES = ("linear", "additive", "mlp", "transformer")  # of `auto`, simple to rich
+CLOSED_FORM = ("linear", "additive")
 NEURAL = ("mlp", "transformer", "cnn")  # can have another head than mse
 AUTO_HEADS = ("mse", "gaussian")
 PRESETS = ("default", "paper", "quick")
 
 
-def preset_settings(kind: str, preset: str, head: str = "mse") -> Settings:
+def preset_settings(kind: str, preset: str, head: str = "mse") -> ForecasterSettings:
     """The settings of a forecaster under a preset; only some kinds differ from the default."""
     settings = _of_preset(kind, preset)
     return settings.model_copy(update={"head": head}) if kind in NEURAL else settings
 
 
-def _of_preset(kind: str, preset: str) -> Settings:
+def _of_preset(kind: str, preset: str) -> ForecasterSettings:
     if kind not in FORECASTERS:
         names = ", ".join(["auto", *FORECASTERS])
         raise InputError(f"Unknown forecaster {kind!r}; choose one of {names}.")
@@ -75,7 +77,11 @@ def build(kind: str, shape: tuple[int, int], settings: dict[str, Any]) -> Foreca
     if kind not in FORECASTERS:
         raise InputError(f"Unknown forecaster {kind!r} in the saved run.")
     forecaster, settings_type = FORECASTERS[kind]
-    return forecaster(shape, settings_type(**settings))
+    chosen = settings_type(**settings)
+    if kind in CLOSED_FORM and chosen.domains:
+        plain = chosen.model_copy(update={"domains": 0})
+        return ByDomain(shape, chosen, [forecaster(shape, plain) for _ in range(chosen.domains)])
+    return forecaster(shape, chosen)
 
 
 def fit_forecaster(
@@ -87,14 +93,19 @@ def fit_forecaster(
     held_out: float = 0.2,
     seed: int = 0,
     device: str = "cpu",
+    domain_input: bool = True,
+    allowed: torch.Tensor | None = None,
     report: Report = silent,
 ) -> tuple[Forecaster, pd.DataFrame]:
     """Fit one kind, or `auto`; also the held-out loss of every candidate per variable.
 
     The table's columns are `naive` (the last value repeated), the candidates and `chosen`; its
     numbers are mean squared errors. Among several candidates the choice goes by them, or by the
-    likelihood if another head than mse takes part.
+    likelihood if another head than mse takes part. Where the panel has domains, their index is an
+    input unless `domain_input` is False. `allowed` (target, step, source) says which inputs may
+    reach which target.
     """
+    domains = len(windows.panel.domain_names) if domain_input else 0
     early, late = windows.split(held_out)
     # Stopping and comparing on the same windows would favour whoever looked at them most often.
     places = np.arange(len(late))
@@ -102,8 +113,10 @@ def fit_forecaster(
     members: list[Forecaster] = []
     squared: list[torch.Tensor] = []
     surprise: list[torch.Tensor] = []  # negative log-likelihood
-    for name, member_head in _candidates(kind, head):
-        member = _seeded_build(name, windows.shape, preset, member_head, seed).to(device)
+    for name, member_head, known in _candidates(kind, head, domains):
+        member = _seeded_build(name, windows.shape, preset, member_head, known, seed).to(device)
+        if allowed is not None:
+            member.constrain(allowed)
         rivals = squared if member.likelihood.fixed else surprise
         to_beat = torch.stack([e.mean(0) for e in rivals]).amin(0) if rivals else None
         member.fit(early, tuning, seed, report, to_beat)
@@ -129,8 +142,11 @@ def naive_loss(windows: Windows) -> npt.NDArray[np.float64]:
     return np.asarray(total) / len(windows)
 
 
-def _candidates(kind: str, head: str) -> list[tuple[str, str]]:
-    """Kind and head of every forecaster to fit, simple to rich."""
+def _candidates(kind: str, head: str, domains: int) -> list[tuple[str, str, int]]:
+    """Kind, head and domains of every forecaster to fit, simple to rich.
+
+    Among several, a closed form is tried for all domains together as well as for each.
+    """
     if head not in ("auto", *LIKELIHOODS):
         names = ", ".join([*LIKELIHOODS, "auto"])
         raise InputError(f"Unknown head {head!r}; choose one of {names}.")
@@ -141,14 +157,21 @@ def _candidates(kind: str, head: str) -> list[tuple[str, str]]:
         )
     heads = AUTO_HEADS if head == "auto" else (head,)
     kinds = CANDIDATES if kind == "auto" else (kind,)
-    return [(name, h) for name in kinds for h in (heads if name in NEURAL else ("mse",))]
+    return [
+        (name, h, known)
+        for name in kinds
+        for h in (heads if name in NEURAL else ("mse",))
+        for known in (
+            (0, domains) if domains and kind == "auto" and name in CLOSED_FORM else (domains,)
+        )
+    ]
 
 
 def _seeded_build(
-    kind: str, shape: tuple[int, int], preset: str, head: str, seed: int
+    kind: str, shape: tuple[int, int], preset: str, head: str, domains: int, seed: int
 ) -> Forecaster:
     """Initial weights depend on the seed alone, and the caller's random state is left as it was."""
-    settings = preset_settings(kind, preset, head)
+    settings = preset_settings(kind, preset, head).model_copy(update={"domains": domains})
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return build(kind, shape, settings.model_dump(mode="json"))

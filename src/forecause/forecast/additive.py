@@ -6,12 +6,12 @@ import torch
 from torch import Tensor
 
 from forecause.data.windows import Windows
-from forecause.forecast.base import Forecaster, Report, Settings, silent
+from forecause.forecast.base import Forecaster, ForecasterSettings, Report, silent
 from forecause.forecast.regression import Moments
 from forecause.forecast.rules import PLAIN, Rules, activation
 
 
-class AdditiveSettings(Settings):
+class AdditiveSettings(ForecasterSettings):
     """Each input enters as a natural cubic spline: a line and `knots` - 2 bends."""
 
     knots: int = 5
@@ -61,9 +61,15 @@ class Additive(Forecaster):
         report("fitting the additive model", 0.0)
         self.get_buffer("knots").copy_(place_knots(windows, self.settings.knots))
         taught, kept = Moments.of(windows, self.design), Moments.of(held_out, self.design)
-        losses = torch.stack([kept.loss(taught.solve(ridge)) for ridge in self.settings.ridges])
+        allowed = (
+            self.get_buffer("allowed")
+            .flatten(1)
+            .T.repeat_interleave(self.settings.knots - 1, dim=0)
+        )
+        solutions = [taught.solve(ridge, allowed) for ridge in self.settings.ridges]
+        losses = torch.stack([kept.loss(found) for found in solutions])
         for target, best in enumerate(losses.argmin(0).tolist()):
-            self._set(target, taught.solve(self.settings.ridges[best])[:, target])
+            self._set(target, solutions[best][:, target])
         self.settle_noise(held_out)
 
     def design(self, past: Tensor) -> Tensor:

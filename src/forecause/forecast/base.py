@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from typing import ClassVar
 
 import torch
@@ -30,14 +31,23 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class ForecasterSettings(Settings):
+    """What the settings of every forecaster hold."""
+
+    domains: int = 0  # whose index is an input; 0: it is none
+
+
 class Forecaster(nn.Module, ABC):
     """Maps the standardised past of all variables to the forecast of each.
 
     A subclass is one file: settings, parameters, `forward` and `fit`. Attribution, selection and
     the report need nothing else.
+
+    With `domains`, the past has one more column with the domain's index. An input that is not
+    `allowed` (target, step, source) must not reach the target's forecast.
     """
 
-    kind: ClassVar[str]
+    kind: str
     separate_targets: ClassVar[bool] = False  # the first axis of every parameter is the target
 
     def __init__(self, shape: tuple[int, int], settings: Settings, head: str = "mse") -> None:
@@ -45,13 +55,36 @@ class Forecaster(nn.Module, ABC):
         self.max_lag, self.n_variables = shape
         self.settings = settings
         self.head_name = head
+        self.domains: int = getattr(settings, "domains", 0)  # 0: the domain is no input
         self.likelihood: Likelihood = LIKELIHOODS[head]
         self.register_buffer("noise_variance", torch.ones(self.n_variables))
+        everything = torch.ones(self.n_variables, self.max_lag, self.n_variables, dtype=torch.bool)
+        self.register_buffer("allowed", everything)
 
     @property
     def label(self) -> str:
         """The kind, and the head if it is not the default one."""
         return self.kind if self.head_name == "mse" else f"{self.kind}-{self.head_name}"
+
+    def constrain(self, allowed: Tensor) -> None:
+        """Keep inputs from targets, (target, step, source), before fitting."""
+        self.get_buffer("allowed").copy_(allowed)
+
+    def seen(self, windows: Windows) -> Windows:
+        """The windows as this forecaster reads them: marked with the domain or not."""
+        return replace(windows, marked=self.domains > 0)
+
+    def inputs(self, past: Tensor) -> Tensor:
+        """The past without the domain's column."""
+        return past[..., : self.n_variables]
+
+    def domain_of(self, past: Tensor) -> Tensor:
+        """The index of each window's domain, (batch,)."""
+        return past[:, -1, self.n_variables].long()
+
+    def following(self, window: Tensor) -> Tensor:
+        """What is to be forecast, (batch, variable)."""
+        return window[:, -1, : self.n_variables]
 
     @abstractmethod
     def forward(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
@@ -78,7 +111,7 @@ class Forecaster(nn.Module, ABC):
         The squared error, or the negative log-likelihood where more than the mean is learned.
         """
         if self.likelihood.fixed:
-            return (self(window[:, :-1]) - window[:, -1]).square()
+            return (self(window[:, :-1]) - self.following(window)).square()
         return -self.log_likelihood(window)
 
     def loss(self, window: Tensor) -> Tensor:
@@ -99,7 +132,7 @@ class Forecaster(nn.Module, ABC):
 
     def log_likelihood(self, window: Tensor) -> Tensor:
         """log p(X_t | past) per target, (batch, variable), in standardised units."""
-        return self.likelihood.log_prob(self.distribution(window[:, :-1]), window[:, -1])
+        return self.likelihood.log_prob(self.distribution(window[:, :-1]), self.following(window))
 
     def settle_noise(self, held_out: Windows) -> None:
         """Take the noise variance per target from the errors on held-out windows."""
@@ -112,24 +145,51 @@ class Forecaster(nn.Module, ABC):
         One backward pass per target; a forecaster with a cheaper way overrides this.
         """
         past = past.detach().requires_grad_()
-        return _slopes(self(past, rules), past)
+        return self._gradients(self(past, rules), past)
 
     def score(self, window: Tensor) -> Tensor:
         """d log p(X_t | past) / d past per sample: (batch, target, max_lag, source)."""
         past = window[:, :-1].detach()
         if self.likelihood.fixed:  # (x - f) / variance * df / dpast
-            pull = (window[:, -1] - self(past)) / self.get_buffer("noise_variance")
+            pull = (self.following(window) - self(past)) / self.get_buffer("noise_variance")
             return pull[:, :, None, None] * self.jacobian(past)
         past.requires_grad_()
         log_likelihood = self.log_likelihood(torch.cat([past, window[:, -1:]], dim=1))
-        return _slopes(log_likelihood, past)
+        return self._gradients(log_likelihood, past)
+
+    def without_forbidden(self, past: Tensor, run: Callable[[Tensor], Tensor]) -> Tensor:
+        """`run` (batch, target, ...) where each target sees its allowed inputs alone.
+
+        The others are held at their mean. For a forecaster whose targets share their inputs: one
+        run for each group of targets with the same inputs.
+        """
+        allowed = self.get_buffer("allowed")
+        if bool(allowed.all()):
+            return run(past)
+        kinds, kind_of = torch.unique(allowed, dim=0, return_inverse=True)
+        answers = []
+        for kind in kinds:
+            seen = torch.ones_like(past)
+            seen[..., : self.n_variables] = kind
+            answers.append(run(past * seen))
+        return torch.stack([answers[k][:, i] for i, k in enumerate(kind_of.tolist())], dim=1)
+
+    def _gradients(self, values: Tensor, past: Tensor) -> Tensor:
+        """d values (batch, target) / d past, (batch, target, max_lag, source)."""
+        rows = [
+            torch.autograd.grad(values[:, i].sum(), past, retain_graph=True)[0]
+            for i in range(values.shape[1])
+        ]
+        return self.inputs(torch.stack(rows, dim=1))
 
 
 def squared_errors(forecaster: Forecaster, windows: Windows) -> Tensor:
     """Squared error of every window and target, (window, target)."""
-    return over_windows(
-        forecaster, windows, lambda window: (forecaster(window[:, :-1]) - window[:, -1]).square()
-    )
+
+    def squares(window: Tensor) -> Tensor:
+        return (forecaster(window[:, :-1]) - forecaster.following(window)).square()
+
+    return over_windows(forecaster, windows, squares)
 
 
 @torch.no_grad()
@@ -141,16 +201,8 @@ def over_windows(
 ) -> Tensor:
     """`measure` (batch, target), such as `forecaster.errors`, of all windows, on the CPU."""
     device = next(iter(forecaster.state_dict().values())).device
-    return torch.cat([measure(b.to(device)).cpu() for b in windows.batches(batch_size)])
-
-
-def _slopes(values: Tensor, past: Tensor) -> Tensor:
-    """d values (batch, target) / d past, (batch, target, max_lag, source)."""
-    rows = [
-        torch.autograd.grad(values[:, i].sum(), past, retain_graph=True)[0]
-        for i in range(values.shape[1])
-    ]
-    return torch.stack(rows, dim=1)
+    batches = forecaster.seen(windows).batches(batch_size)
+    return torch.cat([measure(b.to(device)).cpu() for b in batches])
 
 
 def parameter_count(module: nn.Module) -> int:

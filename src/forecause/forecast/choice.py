@@ -34,28 +34,33 @@ class Choice(Forecaster):
         members: dict[str, Forecaster],
     ) -> None:
         super().__init__(shape, settings)
+        self.domains = max(member.domains for member in members.values())
         self.members = nn.ModuleDict({kind: members[kind] for kind in settings.members})
+        self.constrain(next(iter(members.values())).get_buffer("allowed"))
         chosen = [members[kind].get_buffer("noise_variance") for kind in settings.kinds]
         self.noise_variance = torch.stack([noise[i] for i, noise in enumerate(chosen)])
 
     def forward(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
-        return self._gather(lambda member: cast(Tensor, member(past, rules)))
+        return self._gather(past, lambda member, seen: cast(Tensor, member(seen, rules)))
 
     def jacobian(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
-        return self._gather(lambda member: member.jacobian(past, rules).detach())
+        return self._gather(past, lambda member, seen: member.jacobian(seen, rules).detach())
 
     def distribution(self, past: Tensor) -> Tensor:
         raise NotImplementedError("the members' distributions differ in kind; ask them")
 
     def log_likelihood(self, window: Tensor) -> Tensor:
-        return self._gather(lambda member: member.log_likelihood(window))
+        return self._gather(window, lambda member, seen: member.log_likelihood(seen))
 
     def score(self, window: Tensor) -> Tensor:
-        return self._gather(lambda member: member.score(window).detach())
+        return self._gather(window, lambda member, seen: member.score(seen).detach())
 
-    def _gather(self, answer: Callable[[Forecaster], Tensor]) -> Tensor:
+    def _gather(self, window: Tensor, answer: Callable[[Forecaster, Tensor], Tensor]) -> Tensor:
         """The members' answers (batch, target, ...), each target's from its own member."""
-        answers = {kind: answer(cast(Forecaster, m)) for kind, m in self.members.items()}
+        answers = {}
+        for kind, module in self.members.items():
+            member = cast(Forecaster, module)
+            answers[kind] = answer(member, window if member.domains else self.inputs(window))
         return torch.stack([answers[k][:, i] for i, k in enumerate(self.settings.kinds)], dim=1)
 
     def fit(

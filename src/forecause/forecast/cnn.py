@@ -20,7 +20,7 @@ class CNNSettings(TrainedSettings):
 
 
 class CNN(Trained):
-    """X_t = linear(conv(conv(past))), the full window at once."""
+    """X_t = linear(conv(conv(past))), the full window at once; a domain shifts the channels."""
 
     kind = "cnn"
     settings: CNNSettings
@@ -29,6 +29,7 @@ class CNN(Trained):
         super().__init__(shape, settings, settings.head)
         channels = settings.channels
         self.first = nn.Conv1d(self.n_variables, channels, settings.kernel, padding="same")
+        self.domain = nn.Parameter(torch.randn(self.domains, channels))
         self.second = nn.Conv1d(channels, channels, settings.kernel, padding="same")
         self.last = nn.Linear(channels * self.max_lag, self.n_variables * self.likelihood.outputs)
 
@@ -36,6 +37,12 @@ class CNN(Trained):
         return self.likelihood.mean(self.outputs(past, rules))
 
     def outputs(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
-        hidden = activation(torch.relu, self.first(past.transpose(1, 2)), rules)
+        return self.without_forbidden(past, lambda part: self._run(part, rules))
+
+    def _run(self, past: Tensor, rules: Rules) -> Tensor:
+        hidden = self.first(self.inputs(past).transpose(1, 2))
+        if self.domains:
+            hidden = hidden + self.domain[self.domain_of(past)][..., None]
+        hidden = activation(torch.relu, hidden, rules)
         hidden = activation(torch.relu, self.second(hidden), rules)
         return self.last(hidden.flatten(1)).unflatten(1, (self.n_variables, -1))

@@ -6,12 +6,12 @@ import torch
 from torch import Tensor
 
 from forecause.data.windows import Windows
-from forecause.forecast.base import Forecaster, Report, Settings, silent
+from forecause.forecast.base import Forecaster, ForecasterSettings, Report, silent
 from forecause.forecast.regression import Moments
 from forecause.forecast.rules import PLAIN, Rules
 
 
-class LinearSettings(Settings):
+class LinearSettings(ForecasterSettings):
     """Penalties tried, relative to the number of windows; 0 is ordinary least squares."""
 
     ridges: tuple[float, ...] = (0.0, 1e-3, 1e-2, 1e-1)
@@ -47,8 +47,9 @@ class Linear(Forecaster):
     ) -> None:
         report("fitting the linear model", 0.0)
         taught, kept = Moments.of(windows, _design), Moments.of(held_out, _design)
-        penalty = min(self.settings.ridges, key=lambda r: float(kept.loss(taught.solve(r)).mean()))
-        self._set(taught.solve(penalty))
+        allowed = self.get_buffer("allowed").flatten(1).T
+        solutions = [taught.solve(ridge, allowed) for ridge in self.settings.ridges]
+        self._set(min(solutions, key=lambda found: float(kept.loss(found).mean())))
         self.settle_noise(held_out)
 
     def _set(self, coefficients: Tensor) -> None:

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from forecause.data.windows import Windows
 from forecause.forecast.base import Report, silent
+from forecause.forecast.by_domain import WINDOWS_PER_INPUT
 from forecause.forecast.linear import Linear, LinearSettings
 from forecause.forecast.rules import PLAIN, Rules, activation
 from forecause.forecast.training import Trained, TrainedSettings
@@ -23,7 +24,8 @@ class MLPSettings(TrainedSettings):
 class MLP(Trained):
     """X_i,t = linear(past) + network_i(past), with separate weights for every target i.
 
-    So for every number the head asks for, the mean first of all.
+    So for every number the head asks for, the mean first of all. With domains, each has a linear
+    path of its own and an embedding that shifts the first hidden layer.
     """
 
     kind = "mlp"
@@ -33,9 +35,10 @@ class MLP(Trained):
     def __init__(self, shape: tuple[int, int], settings: MLPSettings) -> None:
         super().__init__(shape, settings, settings.head)
         p, inputs, hidden = self.n_variables, self.max_lag * self.n_variables, settings.hidden
-        outputs = self.likelihood.outputs
-        self.linear = nn.Parameter(torch.zeros(p, inputs, outputs))
-        self.bias = nn.Parameter(torch.zeros(p, 1, outputs))
+        outputs, paths = self.likelihood.outputs, max(self.domains, 1)
+        self.linear = nn.Parameter(torch.zeros(p, inputs, paths * outputs))
+        self.bias = nn.Parameter(torch.zeros(p, 1, paths * outputs))
+        self.domain = nn.Parameter(torch.randn(p, self.domains, hidden) * 0.5)
         self.first = nn.Parameter(torch.randn(p, inputs, hidden) / inputs**0.5)
         self.first_bias = nn.Parameter(torch.zeros(p, 1, hidden))
         self.second = nn.Parameter(torch.randn(p, hidden, hidden) * (2 / hidden) ** 0.5)
@@ -46,20 +49,21 @@ class MLP(Trained):
         return self.likelihood.mean(self.outputs(past, rules))
 
     def outputs(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
-        return self._run(self._copies(past), rules)
+        return self._run(self._copies(past), past, rules)
 
     def jacobian(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
         """Every target reads its own copy of the past, so one backward pass serves them all."""
         copies = self._copies(past.detach()).clone().requires_grad_()
-        return self._slopes(self.likelihood.mean(self._run(copies, rules)), copies)
+        outputs = self._run(copies, past, rules)
+        return self._slopes(self.likelihood.mean(outputs), copies)
 
     def score(self, window: Tensor) -> Tensor:
         if self.likelihood.fixed:
             return super().score(window)
-        copies = self._copies(window[:, :-1].detach()).clone().requires_grad_()
-        return self._slopes(
-            self.likelihood.log_prob(self._run(copies, PLAIN), window[:, -1]), copies
-        )
+        past = window[:, :-1].detach()
+        copies = self._copies(past).clone().requires_grad_()
+        outputs = self._run(copies, past, PLAIN)
+        return self._slopes(self.likelihood.log_prob(outputs, self.following(window)), copies)
 
     def fit(
         self,
@@ -69,30 +73,55 @@ class MLP(Trained):
         report: Report = silent,
         to_beat: Tensor | None = None,
     ) -> None:
-        start = Linear((self.max_lag, self.n_variables), LinearSettings())
-        start.fit(windows, held_out, seed, report)
-        likelihood, noise = self.likelihood, start.get_buffer("noise_variance")
-        with torch.no_grad():
-            weight = start.get_buffer("weight").flatten(1)[..., None]
-            self.linear[..., likelihood.locations].copy_(
-                weight.expand_as(self.linear[..., likelihood.locations])
-            )
-            first = likelihood.start(start.get_buffer("intercept"), noise.log())
-            self.bias.copy_(first[:, None])
+        for path in range(max(self.domains, 1)):
+            start = self._linear_start(path, windows, held_out)
+            self._start_path(path, start)
         super().fit(windows, held_out, seed, report, to_beat)
+
+    def _linear_start(self, path: int, windows: Windows, held_out: Windows) -> Linear:
+        """A closed-form fit to the windows of one domain, or to all if they are few."""
+        if self.domains:
+            own, own_held_out = windows.in_domain(path), held_out.in_domain(path)
+            if len(own) >= WINDOWS_PER_INPUT * self.max_lag * self.n_variables and own_held_out:
+                windows, held_out = own, own_held_out
+        start = Linear((self.max_lag, self.n_variables), LinearSettings())
+        start.constrain(self.get_buffer("allowed").cpu())
+        start.fit(windows, held_out, seed=0)
+        return start
+
+    @torch.no_grad()
+    def _start_path(self, path: int, start: Linear) -> None:
+        likelihood, outputs = self.likelihood, self.likelihood.outputs
+        own = slice(path * outputs, (path + 1) * outputs)
+        linear = self.linear[..., own][..., likelihood.locations]
+        linear.copy_(start.get_buffer("weight").flatten(1)[..., None].expand_as(linear))
+        noise = start.get_buffer("noise_variance").log()
+        self.bias[..., own] = likelihood.start(start.get_buffer("intercept"), noise)[:, None].to(
+            self.bias.device
+        )
 
     def _copies(self, past: Tensor) -> Tensor:
         """past (batch, step, source) -> (target, batch, max_lag * source), the same for each."""
-        return past.flatten(1).expand(self.n_variables, -1, -1)
+        return self.inputs(past).flatten(1).expand(self.n_variables, -1, -1)
 
     def _slopes(self, values: Tensor, copies: Tensor) -> Tensor:
         """d values (batch, target) / d past, (batch, target, max_lag, source)."""
         (slopes,) = torch.autograd.grad(values.sum(), copies)
         return slopes.transpose(0, 1).unflatten(2, (self.max_lag, self.n_variables))
 
-    def _run(self, copies: Tensor, rules: Rules) -> Tensor:
-        """copies (target, batch, max_lag * source) -> outputs (batch, target, output)."""
+    def _run(self, copies: Tensor, past: Tensor, rules: Rules) -> Tensor:
+        """copies (target, batch, max_lag * source) -> outputs (batch, target, output).
+
+        Of the past itself only the domain is looked at.
+        """
+        copies = copies * self.get_buffer("allowed").flatten(1)[:, None]
         linear = torch.baddbmm(self.bias, copies, self.linear)
-        hidden = activation(torch.relu, torch.baddbmm(self.first_bias, copies, self.first), rules)
+        hidden = torch.baddbmm(self.first_bias, copies, self.first)
+        if self.domains:
+            domain = self.domain_of(past)
+            every = linear.unflatten(2, (self.domains, -1))  # (target, batch, domain, output)
+            linear = every[:, torch.arange(len(domain)), domain]
+            hidden = hidden + self.domain[:, domain]
+        hidden = activation(torch.relu, hidden, rules)
         hidden = activation(torch.relu, torch.baddbmm(self.second_bias, hidden, self.second), rules)
         return torch.baddbmm(linear, hidden, self.last).transpose(0, 1)

@@ -56,9 +56,22 @@ class Moments:
             share = torch.as_tensor(row, dtype=torch.float64)
             yield cls(int(row @ counts), *[torch.tensordot(share, s, dims=1) for s in stacks])
 
-    def solve(self, ridge: float = 0.0) -> Tensor:
-        """Coefficients (1 + feature, target); the penalty is `ridge` per window and feature."""
-        return torch.linalg.solve(self.gram + self.penalty(ridge), self.cross)
+    def solve(self, ridge: float = 0.0, allowed: Tensor | None = None) -> Tensor:
+        """Coefficients (1 + feature, target); the penalty is `ridge` per window and feature.
+
+        Where `allowed` (feature, target) is False the coefficient stays zero.
+        """
+        gram = self.gram + self.penalty(ridge)
+        if allowed is None or bool(allowed.all()):
+            return torch.linalg.solve(gram, self.cross)
+        coefficients = torch.zeros_like(self.cross)
+        kinds, kind_of = torch.unique(allowed, dim=1, return_inverse=True)
+        for kind, column in enumerate(kinds.T):
+            rows = torch.cat([torch.zeros(1, dtype=torch.long), column.nonzero().flatten() + 1])
+            targets = (kind_of == kind).nonzero().flatten()
+            solved = torch.linalg.solve(gram[rows][:, rows], self.cross[rows][:, targets])
+            coefficients[rows[:, None], targets] = solved
+        return coefficients
 
     def penalty(self, ridge: float = 0.0) -> Tensor:
         """Diagonal matrix added to the Gram matrix; never quite zero, so that it can be solved."""

@@ -13,6 +13,7 @@ from forecause.data.windows import Windows
 from forecause.errors import TrainingError
 from forecause.forecast.base import (
     Forecaster,
+    ForecasterSettings,
     Report,
     Settings,
     over_windows,
@@ -50,7 +51,7 @@ class TrainingSettings(Settings):
         )
 
 
-class TrainedSettings(Settings):
+class TrainedSettings(ForecasterSettings):
     """What the settings of every forecaster that learns by gradient descent hold."""
 
     training: TrainingSettings = TrainingSettings()
@@ -92,7 +93,7 @@ def train(
     optimiser = torch.optim.Adam(model.parameters(), fused=device.type in ("cpu", "cuda"))
     schedule = _Schedule(settings)
     best = _Best(model, over_windows(model, watched, model.errors).mean(0))
-    batches = _shuffled(windows, settings.batch_size, rng)
+    batches = _shuffled(model.seen(windows), settings.batch_size, rng)
     with _threads_for(parameter_count(model) * settings.batch_size):
         for step in range(1, settings.max_steps + 1):
             optimiser.param_groups[0]["lr"] = schedule.rate(step)
