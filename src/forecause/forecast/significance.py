@@ -34,23 +34,30 @@ Array = npt.NDArray[np.float64]
 
 
 def edge_tests(
-    windows: Windows, suspects: xr.DataArray | None = None, fdr: float = 0.05
+    windows: Windows,
+    suspects: xr.DataArray | None = None,
+    fdr: float = 0.05,
+    allowed: xr.DataArray | None = None,
 ) -> xr.Dataset:
     """Is there an effect given all other inputs? Statistics over (target, source, lag).
 
     p_value: of no effect; stability: share of block-bootstrap refits in which it stays below the
     level that Benjamini-Hochberg at `fdr` amounts to.
     `suspects` marks inputs that a forecaster found strong: their products are tried even if they
-    show nothing on their own.
+    show nothing on their own. An input that is not `allowed` is left out of its target's models and
+    not tested (NaN).
     """
     ladder = _Ladder(windows.sample(MOST_WINDOWS, np.random.default_rng(0)))
+    if allowed is not None:
+        ladder.allowed = ladder.by_input(allowed.values)
     ladder.try_all_targets(ladder.straight)
     ladder.try_all_targets(ladder.curved)
     flat = None if suspects is None else ladder.by_input(suspects.values)
     for target in range(ladder.variables):
         ladder.try_pairs(target, None if flat is None else flat[target])
+    ladder.p_values[~ladder.allowed] = np.nan
     passed = int((adjusted_p_values(ladder.p_values) <= fdr).sum())
-    level = fdr * passed / ladder.p_values.size  # where Benjamini-Hochberg drew the line
+    level = fdr * passed / max(ladder.allowed.sum(), 1)  # where Benjamini-Hochberg drew the line
     names = list(windows.panel.variables)
     found = {"p_value": ladder.p_values, "stability": ladder.stability(level)}
     return xr.Dataset(
@@ -84,16 +91,16 @@ class _Ladder:
         self.designs: dict[int, _Design] = {}  # the best model of each target
         self.errors: dict[int, Tensor] = {}  # and its held-out squared errors
         self.p_values = np.ones((self.variables, self.steps * self.variables))
+        self.allowed = np.ones(self.p_values.shape, dtype=bool)
         self.smallest = np.ones_like(self.p_values)  # over straight and curved, for plausibility
 
-    @property
-    def straight(self) -> _Design:
-        inputs = np.arange(self.steps * self.variables)
-        return _Design(lambda past: past.flatten(1), list(inputs[:, None]), inputs)
+    def straight(self, inputs: npt.NDArray[np.int64]) -> _Design:
+        """A line for each of some inputs."""
+        groups = list(np.arange(len(inputs))[:, None])
+        return _Design(lambda past: past.flatten(1)[:, inputs], groups, inputs)
 
-    @property
-    def curved(self) -> _Design:
-        inputs = np.arange(self.steps * self.variables)
+    def curved(self, inputs: npt.NDArray[np.int64]) -> _Design:
+        """A spline for each of some inputs."""
         groups = np.arange(len(inputs) * (KNOTS - 1)).reshape(len(inputs), -1)
         return _Design(lambda past: self._terms(past, inputs).flatten(1), list(groups), inputs)
 
@@ -118,22 +125,32 @@ class _Ladder:
         ]
         return _Design(features, groups, inputs)
 
-    def try_all_targets(self, design: _Design) -> None:
-        """Fit one design to all targets and keep it where it is the best so far."""
-        if self.errors and len(self.early) < WINDOWS_PER_FEATURE * design.width:
+    def try_all_targets(self, design_of: Callable[[npt.NDArray[np.int64]], _Design]) -> None:
+        """Fit one design to all targets with the same inputs; keep it where it is the best."""
+        kinds, kind_of = np.unique(self.allowed, axis=0, return_inverse=True)
+        for kind, allowed in enumerate(kinds):
+            inputs = np.flatnonzero(allowed)
+            if len(inputs):
+                self._try(design_of(inputs), np.flatnonzero(kind_of == kind))
+
+    def _try(self, design: _Design, targets: npt.NDArray[np.int64]) -> None:
+        started = int(targets[0]) in self.errors
+        if started and len(self.early) < WINDOWS_PER_FEATURE * design.width:
             return
-        everyone = range(self.variables)
-        p_values = robust_p_values(self.windows, design.features, design.groups, everyone)
-        self.smallest = np.minimum(self.smallest, p_values)
+        found = robust_p_values(self.windows, design.features, design.groups, targets.tolist())
         errors = self._held_out_errors(design)
-        for target in everyone:
-            self._keep_if_better(target, errors[:, target], p_values[target], design)
+        for place, target in enumerate(targets.tolist()):
+            p_values = np.ones(self.p_values.shape[1])
+            p_values[design.inputs] = found[place]
+            self.smallest[target] = np.minimum(self.smallest[target], p_values)
+            self._keep_if_better(target, errors[:, target], p_values, design)
 
     def try_pairs(self, target: int, suspects: npt.NDArray[np.bool_] | None) -> None:
         """Fit the products of the plausible inputs to one target, if there is data enough."""
         rank = self.smallest[target].copy()
         if suspects is not None:
-            rank[suspects] = np.minimum(rank[suspects], PLAUSIBLE / 2)
+            believed = suspects & self.allowed[target]
+            rank[believed] = np.minimum(rank[believed], PLAUSIBLE / 2)
         inputs = np.argsort(rank, kind="stable")[:MOST_PLAUSIBLE]
         inputs = np.sort(inputs[rank[inputs] < PLAUSIBLE])
         if len(inputs) < 2:
