@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -44,7 +44,10 @@ def discover(
         list[Path],
         typer.Argument(help="CSV, TSV, Parquet, Feather, NPY, NPZ or NetCDF; a series each."),
     ],
-    max_lag: Annotated[int, typer.Option(help="The longest delay to look for, in rows.")] = 5,
+    max_lag: Annotated[
+        str,
+        typer.Option(help="The longest delay to look for, in rows; auto proposes one."),
+    ] = "5",
     out: Annotated[
         Path | None, typer.Option(help="Folder for the results.  [default: DATA-forecause]")
     ] = None,
@@ -81,7 +84,30 @@ def discover(
     ] = None,
     time: Annotated[str | None, typer.Option(help="Column with the time.")] = None,
     series: Annotated[str | None, typer.Option(help="Column that tells series apart.")] = None,
-    domain: Annotated[str | None, typer.Option(help="Column with known regimes.")] = None,
+    per_series: Annotated[
+        bool, typer.Option("--per-series", help="Also a graph for every series.")
+    ] = False,
+    domain: Annotated[
+        str | None, typer.Option(help="Column with known regimes; each gets a graph.")
+    ] = None,
+    domain_input: Annotated[
+        bool, typer.Option(help="Tell the forecaster which domain a row is in.")
+    ] = True,
+    regimes: Annotated[
+        str | None, typer.Option(help="Find unknown regimes: auto, or how many.")
+    ] = None,
+    forbid: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="An edge that cannot be, like 'rain <- *' or 'a -> b @ 1-3'; repeatable."
+        ),
+    ] = None,
+    require: Annotated[
+        list[str] | None, typer.Option(help="An edge that must be, like 'a -> b @ 1'; repeatable.")
+    ] = None,
+    knowledge: Annotated[
+        Path | None, typer.Option(help="File with lines 'forbid RULE' and 'require RULE'.")
+    ] = None,
     interpolate: Annotated[
         int, typer.Option(help="Fill gaps of at most this many missing values.")
     ] = 0,
@@ -97,15 +123,17 @@ def discover(
 ) -> None:
     """Find which variable drives which, with which delay, and write a report."""
     from forecause import terminal
+    from forecause.knowledge import read_knowledge
     from forecause.pipeline import discover as run
 
     asked: dict[str, object] = {"readout": readout, "select": select, "k": k, "fdr": fdr}
+    forbidden, required = read_knowledge(knowledge) if knowledge else ((), ())
     if preset != "paper" or forecaster != "auto":
         asked["forecaster"] = forecaster
     with terminal.progress(quiet) as report:
         found = run(
             data[0] if len(data) == 1 else list(data),
-            max_lag,
+            _lags(max_lag),
             preset=preset,
             head=head,
             by=by,
@@ -113,6 +141,11 @@ def discover(
             time=time,
             series=series,
             domain=domain,
+            per_series=per_series,
+            domain_input=domain_input,
+            regimes=regimes,
+            forbid=(*forbidden, *(forbid or ())),
+            require=(*required, *(require or ())),
             interpolate=interpolate,
             seed=seed,
             device=device,
@@ -308,6 +341,14 @@ def report(
         truth=LaggedGraph.from_json(truth) if truth else None,
     )
     typer.echo(str(page))
+
+
+def _lags(text: str) -> int | Literal["auto"]:
+    if text == "auto":
+        return "auto"
+    if not text.lstrip("-").isdecimal():
+        raise typer.BadParameter(f"expected a whole number or auto, found {text!r}.")
+    return int(text)
 
 
 class _Interrupted(BaseException):

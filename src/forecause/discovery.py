@@ -2,79 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
-import torch
 import xarray as xr
 
-from forecause.data.windows import Windows
-from forecause.errors import InputError
+from forecause.data.summary import DataSummary
 from forecause.forecast.base import Forecaster
 from forecause.graph.lagged import LaggedGraph
 
 if TYPE_CHECKING:
     from forecause.alerts import Alert
+    from forecause.data.panel import Panel
     from forecause.forecast.base import Report
     from forecause.pipeline import DiscoverSettings
     from forecause.power import Power
+    from forecause.refine.regimes import Regimes
     from forecause.report.plots import Plots
-
-SAMPLE_WINDOWS = 200  # kept with a run for later looks, such as interventions
-
-
-@dataclass(frozen=True)
-class DataSummary:
-    """What a run remembers of its data: enough to describe it and to forecast onwards."""
-
-    variables: tuple[str, ...]
-    rows: int
-    windows: int
-    missing_share: float
-    lost_share: float  # of the possible windows, to missing values and gaps
-    series_names: tuple[str, ...]
-    notes: tuple[str, ...]
-    fingerprint: str
-    mean: npt.NDArray[np.float64]  # (variable,)
-    sd: npt.NDArray[np.float64]  # (variable,)
-    latest: npt.NDArray[np.float64]  # (series, max_lag, variable), the end of each series
-    sample: npt.NDArray[np.float64]  # (window, max_lag + 1, variable), standardised, over all time
-
-    @classmethod
-    def of(cls, windows: Windows) -> DataSummary:
-        """Summarise the panel behind the windows."""
-        panel = windows.panel
-        ends = [
-            np.flatnonzero(panel.series == s)[-windows.max_lag :]
-            for s in range(len(panel.series_names))
-        ]
-        latest = np.full((len(ends), windows.max_lag, len(panel.variables)), np.nan)
-        for place, rows in enumerate(ends):
-            latest[place, windows.max_lag - len(rows) :] = panel.values[rows]
-        return cls(
-            variables=panel.variables,
-            rows=panel.rows,
-            windows=len(windows),
-            missing_share=panel.missing_share,
-            lost_share=windows.lost_share,
-            series_names=panel.series_names,
-            notes=panel.notes,
-            fingerprint=panel.fingerprint(),
-            mean=windows.scale.mean,
-            sd=windows.scale.sd,
-            latest=latest,
-            sample=_sample(windows),
-        )
-
-
-def _sample(windows: Windows) -> npt.NDArray[np.float64]:
-    """Windows evenly spread over time, (window, max_lag + 1, variable)."""
-    places = np.linspace(0, len(windows) - 1, min(SAMPLE_WINDOWS, len(windows)))
-    return np.asarray(windows.draw(np.unique(places.astype(np.int64))), dtype=np.float64)
+    from forecause.what_if import Effect
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,34 +38,41 @@ class Discovery:
     evidence: dict[str, Any] = field(default_factory=dict)  # for the page; see report.evidence
     alerts: tuple[Alert, ...] = ()  # reasons for doubt; empty is good
     measured_power: Power | None = None  # what `power` found, if it was asked for
+    regimes: Regimes | None = None  # when the mechanism changes, if it was asked for
+    panel: Panel | None = None  # the data; not saved with the run
 
     @property
     def scores(self) -> xr.DataArray:
         """What edges were chosen by, (target, source, lag)."""
         return self.relevance["relevance"]
 
-    @torch.no_grad()
     def forecast(self, steps: int = 1, series: str | None = None) -> pd.DataFrame:
         """Forecast the next steps of a series (the last one by default), in the data's units."""
-        if steps < 1:
-            raise InputError(f"The number of steps must be at least 1, found {steps}.")
-        names = self.data.series_names
-        if series is not None and series not in names:
-            raise InputError(f"Unknown series {series!r}; choose one of {', '.join(names)}.")
-        end = self.data.latest[names.index(series) if series else -1]
-        if np.isnan(end).any():
-            raise InputError(
-                f"The last {len(end)} rows of the series hold missing values, so there is nothing "
-                "to forecast from; fill them (interpolate) or drop the incomplete rows."
-            )
-        past = torch.from_numpy(((end - self.data.mean) / self.data.sd).astype(np.float32))
-        rows = []
-        for _ in range(steps):
-            following = self.forecaster(past[None])
-            past = torch.cat([past[1:], following])
-            rows.append(following[0].numpy() * self.data.sd + self.data.mean)
-        index = pd.RangeIndex(1, steps + 1, name="step")
-        return pd.DataFrame(np.stack(rows), index=index, columns=list(self.data.variables))
+        from forecause.what_if import roll
+
+        return roll(self, steps, series)
+
+    def effect(self, source: str, target: str, lag: int) -> Effect:
+        """What raising a variable by one sd does to the forecast of another `lag` rows later."""
+        from forecause.what_if import effect
+
+        return effect(self, source, target, lag)
+
+    def simulate_do(
+        self,
+        do: Mapping[str, Any],
+        steps: int,
+        series: str | None = None,
+        draws: int = 0,
+        seed: int = 0,
+    ) -> pd.DataFrame:
+        """The future of a series if some variables are held at a value, or at one per step.
+
+        Compare with `forecast(steps)`. `draws` futures with noise instead of their mean course.
+        """
+        from forecause.what_if import roll
+
+        return roll(self, steps, series, do, draws, seed)
 
     def power(
         self, seed: int = 0, repeats: int | None = None, report: Report | None = None

@@ -4,36 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
-import numpy as np
-import xarray as xr
-from pydantic import Field, ValidationError
+from pydantic import Field, PositiveInt, ValidationError
 
 from forecause.alerts import find_alerts
-from forecause.attribute import cross_fitted
-from forecause.attribute import relevance as read_relevance
 from forecause.data.panel import Panel
+from forecause.data.summary import DataSummary, source_of
 from forecause.data.windows import Windows
-from forecause.discovery import DataSummary, Discovery
+from forecause.discovery import Discovery
 from forecause.errors import InputError
 from forecause.forecast import fit_forecaster
 from forecause.forecast.base import Report, Settings, silent
-from forecause.forecast.significance import edge_tests
-from forecause.forecast.variance_test import variance_p_values
-from forecause.graph import select as rules
-from forecause.graph.fdr import adjusted_p_values
-from forecause.graph.lagged import LaggedGraph
+from forecause.knowledge import Knowledge, rule_texts
+from forecause.lag_window import propose_max_lag
 from forecause.options import ByName, ForecasterName, HeadChoice, PresetName, ReadoutName, RuleName
+from forecause.reading import Reader, by_step, usual_fdr
+from forecause.refine.regimes import Regimes, find_regimes
 from forecause.report.evidence import collect
 
-READ_WINDOWS = 2000  # windows the relevance is averaged over
-LEAST_SHARE = 0.003  # of what moves a target, below which an input is not called a cause
-SUSPECT_SHARE = (
-    0.02  # above which an input's products with others are tested whatever it shows alone
-)
-FEW_WINDOWS = 1500  # below which 5 % false edges are accepted instead of 2 %
-EDGE_DETAILS = ("q_value", "stability", "mean_rank", "sd_rank", "sign_consistency")
 PAPER_RULES = {"forecaster": "transformer", "readout": "lrp", "select": "top-k", "k": 3}
 
 
@@ -53,11 +42,16 @@ class DiscoverSettings(Settings):
     held_out: float = Field(default=0.2, gt=0, lt=0.9)
     seed: int = Field(default=0, ge=0)
     device: str = "auto"
+    domain_input: bool = True  # False: the forecaster must tell the domains apart from the past
+    regimes: Literal["auto"] | PositiveInt | None = None  # look for unknown regimes; how many
+    per_series: bool = False  # a graph for every series besides that of all
+    forbid: tuple[str, ...] = ()  # rules; see forecause.knowledge
+    require: tuple[str, ...] = ()
 
 
 def discover(
     data: Any,
-    max_lag: int = 5,
+    max_lag: int | Literal["auto"] = 5,
     *,
     time: str | None = None,
     series: str | None = None,
@@ -71,11 +65,23 @@ def discover(
     `data` is a table (pandas, polars, pyarrow, xarray, numpy), a path, or a list of them for
     several series. Further settings are the fields of DiscoverSettings, by name.
     """
-    chosen = make_settings(max_lag=max_lag, **settings)
-    panel = Panel.of(data, time=time, series=series, domain=domain, interpolate=interpolate)
-    windows = Windows.of(panel, chosen.max_lag)
-    fdr = chosen.fdr or _usual_fdr(windows)
-    chosen = chosen.model_copy(update={"fdr": fdr})  # the run keeps what was used
+    chosen = make_settings(max_lag=5 if max_lag == "auto" else max_lag, **settings)
+    read = Panel.of(data, time=time, series=series, domain=domain, interpolate=interpolate)
+    source = source_of(data, time=time, series=series, domain=domain, interpolate=interpolate)
+    panel, notes = read, read.notes
+    if max_lag == "auto":
+        report("choosing the lag window", 0.0)
+        proposal = propose_max_lag(panel)
+        chosen = chosen.model_copy(update={"max_lag": proposal.max_lag})
+        notes = (*notes, proposal.sentence)
+    panel, regimes = _with_domains(panel, chosen, report)
+    if regimes:
+        notes = (*notes, regimes.sentence)
+    windows = Windows.of(replace(panel, notes=notes), chosen.max_lag)
+    chosen = chosen.model_copy(update={"fdr": chosen.fdr or usual_fdr(len(windows))})
+    knowledge = Knowledge.of(chosen.forbid, chosen.require)
+    allowed = knowledge.allowed(panel.variables, chosen.max_lag)
+    knowledge.required(panel.variables, chosen.max_lag)  # contradictions are found before training
     fit = partial(
         fit_forecaster,
         chosen.forecaster,
@@ -84,25 +90,47 @@ def discover(
         held_out=chosen.held_out,
         seed=chosen.seed,
         device=pick_device(chosen.device),
+        domain_input=chosen.domain_input,
+        allowed=by_step(allowed) if knowledge.forbid else None,
         report=report,
     )
     forecaster, losses = fit(windows)
-    sample = windows.sample(READ_WINDOWS, np.random.default_rng(chosen.seed))
-    found = read_relevance(forecaster, sample, chosen.readout, report)
-    if chosen.cross_fit:
-        parts = [fit(part)[0] for part in windows.interleaved(chosen.cross_fit)]
-        found["relevance"] = cross_fitted(parts, sample, chosen.readout, report)
-    found = found.merge(_tests(windows, found["relevance"], chosen, fdr))
+    parts = [fit(part)[0] for part in windows.interleaved(chosen.cross_fit)]
+    reader = Reader(forecaster, chosen, parts, knowledge, report)
+    domains = reader.by_domain(windows)
+    found = reader.together(windows, domains)
     discovery = Discovery(
-        graph=_graph(found, chosen, fdr),
+        graph=reader.graph_with_domains(found, domains, windows),
         relevance=found,
         forecaster=forecaster.cpu(),
         losses=losses,
         settings=chosen,
-        data=DataSummary.of(windows),
+        data=DataSummary.of(forecaster.seen(windows), read.fingerprint(), source),
+        regimes=regimes,
+        panel=read,
     )
     alerts = find_alerts(windows, forecaster, losses, discovery.graph, chosen.held_out)
     return replace(discovery, alerts=alerts, evidence=collect(discovery, windows))
+
+
+def _with_domains(
+    panel: Panel, settings: DiscoverSettings, report: Report
+) -> tuple[Panel, Regimes | None]:
+    """The panel with regimes or series as its domains, where asked for."""
+    if panel.domain is not None and (settings.regimes or settings.per_series):
+        raise InputError(
+            "The domains are known (--domain); neither look for regimes nor ask for a graph per "
+            "series at the same time."
+        )
+    if settings.per_series:
+        if settings.regimes:
+            raise InputError("Ask either for regimes or for a graph per series, not for both.")
+        return panel.with_domain(panel.series, panel.series_names), None
+    if not settings.regimes:
+        return panel, None
+    count = None if settings.regimes == "auto" else settings.regimes
+    regimes = find_regimes(Windows.of(panel, settings.max_lag), count, report)
+    return (regimes.applied(panel) if len(regimes.names) > 1 else panel), regimes
 
 
 def make_settings(**settings: Any) -> DiscoverSettings:
@@ -115,6 +143,10 @@ def make_settings(**settings: Any) -> DiscoverSettings:
         settings = {"readout": "score"} | settings
     if settings.get("preset") == "paper":
         settings = PAPER_RULES | settings
+    if isinstance(settings.get("regimes"), str) and settings["regimes"].isdecimal():
+        settings["regimes"] = int(settings["regimes"])
+    for name in ("forbid", "require"):
+        settings[name] = rule_texts(settings.get(name, ()))
     try:
         return DiscoverSettings(**settings)
     except ValidationError as error:
@@ -135,50 +167,3 @@ def pick_device(asked: str) -> str:
     if torch.cuda.is_available():
         return "cuda"
     return "mps" if torch.backends.mps.is_available() else "cpu"
-
-
-def _usual_fdr(windows: Windows) -> float:
-    """Strict where rows are plenty; with few, strictness costs more true edges than false ones."""
-    return 0.02 if len(windows) >= FEW_WINDOWS else 0.05
-
-
-def _tests(
-    windows: Windows, scores: xr.DataArray, settings: DiscoverSettings, fdr: float
-) -> xr.Dataset:
-    """Tests of every candidate; unknown (nan) where there are too few rows and no need."""
-    try:
-        suspects = rules.target_shares(scores) >= SUSPECT_SHARE
-        tests = edge_tests(windows, suspects, fdr)
-        if settings.head != "mse":  # an effect on the mean or on the variance counts
-            smaller = np.minimum(tests["p_value"], variance_p_values(windows))
-            tests["p_value"] = np.minimum(2 * smaller, 1.0)
-    except InputError:
-        if settings.select in ("auto", "fdr"):
-            raise
-        unknown = xr.full_like(scores, np.nan)
-        tests = xr.Dataset({"p_value": unknown, "stability": unknown})
-    tests["q_value"] = tests["p_value"].copy(data=adjusted_p_values(tests["p_value"].values))
-    return tests
-
-
-def _graph(found: xr.Dataset, settings: DiscoverSettings, fdr: float) -> LaggedGraph:
-    """Choose the edges and give each its details."""
-    scores = found["relevance"]
-    ranked = scores if settings.by == "score" else found["mean_rank"]
-    match settings.select:
-        case "top-k":
-            chosen = rules.top_k(ranked, settings.k)
-        case "global-top-k":
-            chosen = rules.global_top_k(ranked, settings.k)
-        case "uniform":
-            chosen = rules.uniform(scores)
-        case "auto" | "fdr":
-            chosen = rules.false_discovery(scores, found["p_value"], fdr, LEAST_SHARE)
-    details: dict[str, xr.DataArray] = {
-        "effect": found["effect"],
-        "sign": found["effect"].copy(data=np.sign(found["effect"].values).astype(int)),
-        "share": rules.target_shares(scores),
-        "confidence": 1 - found["q_value"],
-        **{name: found[name] for name in EDGE_DETAILS},
-    }
-    return LaggedGraph.from_scores(scores, chosen, details)

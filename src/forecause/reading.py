@@ -20,6 +20,7 @@ from forecause.forecast.base import Forecaster, Report, silent
 from forecause.forecast.significance import edge_tests
 from forecause.forecast.variance_test import variance_p_values
 from forecause.graph import select as rules
+from forecause.graph.domains import with_domains
 from forecause.graph.fdr import adjusted_p_values
 from forecause.graph.lagged import LaggedGraph
 from forecause.knowledge import Knowledge, with_required
@@ -61,6 +62,8 @@ class Reader:
     def by_domain(self, windows: Windows) -> dict[str, xr.Dataset]:
         """The statistics of every domain with enough windows, under its name."""
         names = windows.panel.domain_names
+        if len(names) < 2:
+            return {}
         steps, variables = windows.shape
         enough = WINDOWS_PER_INPUT * steps * variables if self.tests_needed else 1
         found = {}
@@ -115,6 +118,20 @@ class Reader:
             **{name: found[name] for name in EDGE_DETAILS},
         }
         return LaggedGraph.from_scores(scores, chosen, details)
+
+    def graph_with_domains(
+        self, found: xr.Dataset, domains: Mapping[str, xr.Dataset], windows: Windows
+    ) -> LaggedGraph:
+        """The graph of all windows, those of the domains in it, and where each edge was found."""
+        graph = self.graph(found, len(windows))
+        if not domains:
+            return graph
+        names = windows.panel.domain_names
+        parts = {
+            name: self.graph(part, len(windows.in_domain(names.index(name))))
+            for name, part in domains.items()
+        }
+        return with_domains(graph, parts)
 
     def fdr(self, windows: int) -> float:
         """The accepted share of false edges: as asked, or the usual one."""

@@ -18,11 +18,13 @@ from safetensors.torch import load_file, save_file
 
 from forecause import __version__
 from forecause.alerts import Alert
-from forecause.discovery import DataSummary, Discovery
+from forecause.data.summary import DataSummary
+from forecause.discovery import Discovery
 from forecause.errors import InputError
 from forecause.forecast import build
 from forecause.graph.lagged import AXES, LaggedGraph
 from forecause.power import Power
+from forecause.refine.regimes import Regimes
 
 FORMAT = "forecause.run/1"
 ARRAYS = ("mean", "sd", "latest", "sample")  # fields of DataSummary kept with the weights
@@ -98,6 +100,7 @@ def _describe(found: Discovery) -> dict[str, Any]:
         },
         "losses": found.losses.reset_index().to_dict(orient="list"),
         "alerts": [asdict(alert) for alert in found.alerts],
+        "regimes": found.regimes.to_dict() if found.regimes else None,
         "relevance": {
             "names": [str(name) for name in found.relevance.data_vars],
             "attributes": dict(found.relevance.attrs),
@@ -121,7 +124,7 @@ def _restore(folder: Path, about: dict[str, Any]) -> Discovery:
     tensors = load_file(folder / MODEL)
     graph = LaggedGraph.from_json(folder / GRAPH)
     kept = about["data"] | {name: tensors[f"data.{name}"].numpy() for name in ARRAYS}
-    for name in ("variables", "series_names", "notes"):
+    for name in ("variables", "series_names", "notes", "latest_domain"):
         kept[name] = tuple(kept[name])
     data = DataSummary(**kept)
     coords = {
@@ -153,6 +156,7 @@ def _restore(folder: Path, about: dict[str, Any]) -> Discovery:
         evidence=_evidence(folder / EVIDENCE),
         alerts=_alerts(about.get("alerts", [])),
         measured_power=_power(folder / POWER),
+        regimes=Regimes.from_dict(about["regimes"], data.rows) if about.get("regimes") else None,
     )
 
 

@@ -64,6 +64,8 @@ def show_discovery(found: Discovery, folder: Path) -> None:
     if more > 0:
         console.print(Text(f"... and {more} more in edges.csv"))
     console.print(_loss_table(found))
+    if found.graph.domains:
+        console.print(_domain_table(found))
     for alert in found.alerts:
         console.print(Text(f"note: {alert.sentence}"), soft_wrap=True)
     if found.measured_power:
@@ -115,6 +117,21 @@ def _edge_table(found: Discovery) -> Table:
             *[_number(edge[name]) for name in ("score", "effect", "share", "confidence")],
         )
     return table
+
+
+def _domain_table(found: Discovery) -> Table:
+    table = Table("domain", "windows", "edges", title=_in_common(found), title_justify="left")
+    for name, windows in found.data.domain_windows.items():
+        graph = found.graph.domains.get(name)
+        table.add_row(
+            Text(name), f"{windows:,}", "too few rows" if graph is None else f"{len(graph)}"
+        )
+    return table
+
+
+def _in_common(found: Discovery) -> str:
+    shared, changing = len(found.graph.invariant), len(found.graph.changes)
+    return f"graph per domain: {shared} edges in all of them, {changing} in some"
 
 
 def _loss_table(found: Discovery) -> Table:

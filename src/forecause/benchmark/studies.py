@@ -16,7 +16,8 @@ from forecause.forecast.regression import Moments
 from forecause.forecast.transformer import TransformerSettings
 from forecause.graph.lagged import LaggedGraph, empty_scores
 from forecause.graph.select import false_discovery, global_top_k, top_k, uniform
-from forecause.pipeline import LEAST_SHARE, READ_WINDOWS, discover
+from forecause.pipeline import discover
+from forecause.reading import LEAST_SHARE, READ_WINDOWS
 
 DEEP, SHALLOW = 4, 1  # layers
 K = 3  # the paper's row top-k

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import xarray as xr
 
 from forecause.errors import InputError
 from forecause.graph.columns import EDGE_COLUMNS, plain_cells, plain_column
+from forecause.graph.marks import CAUSAL, marks_of
 
 AXES = ("target", "source", "lag")
 
@@ -23,7 +24,8 @@ class LaggedGraph:
 
     `edges` is a tidy table with at least the columns source, target, lag and score, strongest
     first. `scores`, where known, ranks every candidate and has the axes (target, source, lag).
-    Lag 0 marks an instantaneous edge. `domains` holds one graph per known domain or regime.
+    Lag 0 marks an instantaneous edge. A column `mark` tells of edges that are not, or not surely,
+    causes (see graph.marks). `domains` holds one graph per known domain or regime.
     """
 
     variables: tuple[str, ...]
@@ -88,6 +90,16 @@ class LaggedGraph:
         mask.values[targets, sources, self.edges["lag"].to_numpy(dtype=int) - first] = True
         return mask
 
+    @property
+    def causal(self) -> LaggedGraph:
+        """The graph of the edges that are, or may be, causes: what metrics count.
+
+        Confounding (<->) and edges without a direction (o-o, x-x) are left out.
+        """
+        edges = self.edges[marks_of(self.edges).isin(CAUSAL)]
+        domains = {name: graph.causal for name, graph in self.domains.items()}
+        return replace(self, edges=edges, domains=domains)
+
     def __eq__(self, other: object) -> bool:
         """Same variables, lag window, edges with all their details, scores and domains."""
         if not isinstance(other, LaggedGraph):
@@ -108,6 +120,20 @@ class LaggedGraph:
 
     def __len__(self) -> int:
         return len(self.edges)
+
+    @property
+    def invariant(self) -> LaggedGraph:
+        """The edges found in every domain."""
+        from forecause.graph.domains import invariant
+
+        return invariant(self)
+
+    @property
+    def changes(self) -> pd.DataFrame:
+        """Scores, per domain, of the edges that some domains have and others lack."""
+        from forecause.graph.domains import changes
+
+        return changes(self)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The graph as `forecause.graph/1` JSON; written to `path` if given."""
@@ -147,7 +173,7 @@ class LaggedGraph:
         return to_dot(self, path)
 
     def to_tigramite(self) -> np.ndarray[Any, Any]:
-        """tigramite's string array [source, target, lag 0..max_lag] of '-->' and ''."""
+        """tigramite's string array [source, target, lag 0..max_lag] of marks such as '-->'."""
         from forecause.graph.export import to_tigramite
 
         return to_tigramite(self)

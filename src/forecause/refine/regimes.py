@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +33,7 @@ WINDOWS_PER_BLOCK = 20
 PRICE = 4.0  # of a cut, times the logarithm of the number of windows, in noise variances
 SURE = 3.0  # standard errors by which a cut must pay
 RIDGE = 1e-3
+COLUMNS = ["row", "earliest", "latest", "before", "after", "certainty"]
 LIKELY = 6.0  # rise of the loss, in noise variances, up to which another row is as good a cut
 
 
@@ -51,6 +53,24 @@ class Regimes:
     def applied(self, panel: Panel) -> Panel:
         """The panel with the regimes as its domains."""
         return panel.with_domain(self.of_row, self.names)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values; stretches are [first row, regime]."""
+        first = np.concatenate([[0], np.flatnonzero(np.diff(self.of_row)) + 1])
+        return {
+            "names": list(self.names),
+            "stretches": [[int(row), self.names[self.of_row[row]]] for row in first],
+            "changes": self.changes.to_dict(orient="list"),
+        }
+
+    @classmethod
+    def from_dict(cls, saved: dict[str, Any], rows: int) -> Regimes:
+        """Back from `to_dict`, for data of this many rows."""
+        names = tuple(saved["names"])
+        first = [row for row, _ in saved["stretches"]]
+        places = np.array([names.index(name) for _, name in saved["stretches"]], dtype=np.int64)
+        of_row = np.repeat(places, np.diff([*first, rows]))
+        return cls(names, of_row, pd.DataFrame(saved["changes"], columns=COLUMNS))
 
     @property
     def sentence(self) -> str:
@@ -89,8 +109,7 @@ def find_regimes(windows: Windows, count: int | None = None, report: Report = si
         for place, row in enumerate(rows)
         if groups[place] != groups[place + 1]
     ]
-    columns = ["row", "earliest", "latest", "before", "after", "certainty"]
-    return Regimes(names, of_row, pd.DataFrame(lines, columns=columns))
+    return Regimes(names, of_row, pd.DataFrame(lines, columns=COLUMNS))
 
 
 @dataclass(frozen=True)

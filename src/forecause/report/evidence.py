@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from torch import Tensor
 from forecause.data.windows import Windows
 from forecause.forecast.base import Forecaster
 from forecause.forecast.choice import Choice
+from forecause.forecast.transformer import Transformer
 from forecause.graph.lagged import LaggedGraph
 from forecause.report.history import course, stretch, ticks, timing
 from forecause.report.numbers import short
@@ -42,9 +43,9 @@ Array = npt.NDArray[np.float64]
 
 def collect(found: Discovery, windows: Windows) -> dict[str, Any]:
     """Gather what the page shows beyond the graph; `windows` are all windows of the data."""
-    held_out = windows.split(found.settings.held_out)[1]
+    held_out = found.forecaster.seen(windows).split(found.settings.held_out)[1]
     edges = strongest_edges(found.graph)
-    look = Look(found.forecaster, windows, held_out)
+    look = Look(found.forecaster, found.forecaster.seen(windows), held_out)
     responses = look.responses(edges)
     influences = look.influences(edges)
     lost = look.lost_without(edges)
@@ -122,7 +123,7 @@ class Look:
     def lost_without(self, edges: Sequence[Edge]) -> Array:
         """Relative growth of the held-out squared error when the input is its mean, (edge,)."""
         batch = _spread(self.held_out, self._affordable(LOSS_WINDOWS, max(len(edges), 1)))
-        past, truth = batch[:, :-1], batch[:, -1]
+        past, truth = batch[:, :-1], self.forecaster.following(batch)
         before = (self.forecaster(past) - truth).square().mean(0)
         growth = np.full(len(edges), np.nan)
         for place, (source, target, lag) in enumerate(edges):
@@ -139,14 +140,14 @@ class Look:
         near = self.held_out.at(chosen)
         forecast = self.forecaster(near.draw(np.arange(len(near)))[:, :-1])
         batch = _spread(self.held_out, self._affordable(5 * LOSS_WINDOWS, 1))
-        error = (self.forecaster(batch[:, :-1]) - batch[:, -1]).numpy().std(0)
+        error = self.forecaster(batch[:, :-1]) - self.forecaster.following(batch)
         start, end = int(near.rows[0]), int(near.rows[-1]) + 1
         panel, scale = self.windows.panel, self.windows.scale
         values = np.asarray(panel.values[start - self.windows.max_lag : end], dtype=np.float64)
         return {
             "values": short(values.T),  # (variable, max_lag + row)
             "forecast": short((forecast.numpy() * scale.sd + scale.mean).T),  # (variable, row)
-            "error_sd": short(error * scale.sd),  # (variable,)
+            "error_sd": short(error.numpy().std(0) * scale.sd),  # (variable,)
             "ticks": ticks(panel, start, end),
         }
 
@@ -154,14 +155,14 @@ class Look:
         """Forecast of one target, (batch,), asking only the model that makes it."""
         model = self.forecaster
         if isinstance(model, Choice):
-            model = model.members[model.settings.kinds[target]]  # type: ignore[assignment]
+            model = cast(Forecaster, model.members[model.settings.kinds[target]])
+        past = past if model.domains else model.inputs(past)
         return torch.cat([model(part)[:, target] for part in past.split(2048)])
 
     def _affordable(self, wanted: int, rounds: int) -> int:
         """How many windows `rounds` evaluations may each use; the same on every machine."""
         cost = sum(values.numel() for values in self.forecaster.state_dict().values())
-        kinds = (self.forecaster.kind, *getattr(self.forecaster, "members", ()))
-        if any(kind.startswith("transformer") for kind in kinds):
+        if any(isinstance(module, Transformer) for module in self.forecaster.modules()):
             cost *= self.windows.shape[0] * self.windows.shape[1]  # every input is a token
         return int(np.clip(WORK / (cost * rounds), 4, wanted))
 

@@ -1,0 +1,104 @@
+"""DataSummary: what is remembered of the data once the data itself is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from forecause.data.panel import Panel
+from forecause.data.windows import Windows
+
+SAMPLE_WINDOWS = 200  # kept with a run for later looks, such as interventions
+
+
+@dataclass(frozen=True)
+class DataSummary:
+    """What a run remembers of its data: enough to describe it and to forecast onwards."""
+
+    variables: tuple[str, ...]
+    rows: int
+    windows: int
+    missing_share: float
+    lost_share: float  # of the possible windows, to missing values and gaps
+    series_names: tuple[str, ...]
+    notes: tuple[str, ...]
+    fingerprint: str
+    mean: npt.NDArray[np.float64]  # (variable,)
+    sd: npt.NDArray[np.float64]  # (variable,)
+    latest: npt.NDArray[np.float64]  # (series, max_lag, variable), the end of each series
+    # windows from all over the data as the forecaster reads them, (window, max_lag + 1, variable)
+    sample: npt.NDArray[np.float64]
+    domain_windows: Mapping[str, int] = field(default_factory=dict)  # of every domain or regime
+    latest_domain: tuple[int, ...] = ()  # (series,) where there are domains
+    source: Mapping[str, Any] | None = None  # files and columns the data was read from
+
+    @classmethod
+    def of(
+        cls,
+        windows: Windows,
+        fingerprint: str | None = None,
+        source: Mapping[str, Any] | None = None,
+    ) -> DataSummary:
+        """Summarise the panel behind the windows.
+
+        `fingerprint` is that of the data as read, if it differs from the panel's.
+        """
+        panel = windows.panel
+        ends = [
+            np.flatnonzero(panel.series == s)[-windows.max_lag :]
+            for s in range(len(panel.series_names))
+        ]
+        latest = np.full((len(ends), windows.max_lag, len(panel.variables)), np.nan)
+        for place, rows in enumerate(ends):
+            latest[place, windows.max_lag - len(rows) :] = panel.values[rows]
+        return cls(
+            variables=panel.variables,
+            rows=panel.rows,
+            windows=len(windows),
+            missing_share=panel.missing_share,
+            lost_share=windows.lost_share,
+            series_names=panel.series_names,
+            notes=panel.notes,
+            fingerprint=fingerprint or panel.fingerprint(),
+            mean=windows.scale.mean,
+            sd=windows.scale.sd,
+            latest=latest,
+            sample=_sample(windows),
+            domain_windows=_domain_windows(windows),
+            latest_domain=_latest_domain(panel),
+            source=source,
+        )
+
+
+def _sample(windows: Windows) -> npt.NDArray[np.float64]:
+    """Windows evenly spread over time, (window, max_lag + 1, variable)."""
+    places = np.linspace(0, len(windows) - 1, min(SAMPLE_WINDOWS, len(windows)))
+    return np.asarray(windows.draw(np.unique(places.astype(np.int64))), dtype=np.float64)
+
+
+def _domain_windows(windows: Windows) -> dict[str, int]:
+    if windows.panel.domain is None:
+        return {}
+    names = windows.panel.domain_names
+    counts = np.bincount(windows.panel.domain[windows.rows], minlength=len(names))
+    return dict(zip(names, counts.tolist(), strict=True))
+
+
+def _latest_domain(panel: Panel) -> tuple[int, ...]:
+    if panel.domain is None:
+        return ()
+    last = [np.flatnonzero(panel.series == s)[-1] for s in range(len(panel.series_names))]
+    return tuple(panel.domain[last].tolist())
+
+
+def source_of(data: Any, **options: Any) -> dict[str, Any] | None:
+    """Where data was read from, if from files: their paths and the options used."""
+    several = data if isinstance(data, list | tuple) else [data]
+    if not several or not all(isinstance(one, str | Path) for one in several):
+        return None
+    return {"paths": [str(Path(one).resolve()) for one in several], **options}

@@ -1,0 +1,168 @@
+"""Interventions on a fitted forecaster: the effect of one input, and the future under an action.
+
+What comes out is causal only as far as the forecaster's inputs hold every common cause of what
+is set and what is watched; CAVEAT says so with every result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import torch
+from torch import Tensor
+
+from forecause.errors import InputError
+
+if TYPE_CHECKING:
+    from forecause.discovery import Discovery
+
+CAVEAT = (
+    "Holds if every common cause of the variable that is set and of what it drives is among the "
+    "columns, and if the forecaster was right about values like these."
+)
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """How a forecast moves when one earlier value is raised by one standard deviation.
+
+    In the data's own units; `samples` holds the change in every window that was tried.
+    """
+
+    source: str
+    target: str
+    lag: int
+    shift: float  # one standard deviation of the source
+    samples: Array  # (window,)
+    caveat: str = CAVEAT
+
+    @property
+    def mean(self) -> float:
+        """Average change of the target's forecast."""
+        return float(self.samples.mean())
+
+    @property
+    def sd(self) -> float:
+        """How much the change differs between windows: 0 if the effect is linear."""
+        return float(self.samples.std())
+
+    def quantile(self, share: float | Sequence[float]) -> Any:
+        """Quantiles of the change over the windows."""
+        return np.quantile(self.samples, share)
+
+    def __repr__(self) -> str:
+        low, high = self.quantile([0.05, 0.95])
+        return (
+            f"Effect({self.source} + {self.shift:.3g} -> {self.target} {self.mean:+.3g} after "
+            f"{self.lag}, 90 % of the windows between {low:+.3g} and {high:+.3g})"
+        )
+
+
+@torch.no_grad()
+def effect(found: Discovery, source: str, target: str, lag: int) -> Effect:
+    """Raise `source`, `lag` rows back, by one sd in windows from all over the data."""
+    cause, outcome = variable_place(found, source), variable_place(found, target)
+    if not 1 <= lag <= found.graph.max_lag:
+        raise InputError(f"The lag must lie between 1 and {found.graph.max_lag}, found {lag}.")
+    past = torch.from_numpy(found.data.sample.astype(np.float32))[:, :-1]
+    raised = past.clone()
+    raised[:, -lag, cause] += 1.0  # inputs are standardised
+    change = (found.forecaster(raised) - found.forecaster(past))[:, outcome].double().numpy()
+    sd = found.data.sd
+    return Effect(source, target, lag, float(sd[cause]), change * sd[outcome])
+
+
+@torch.no_grad()
+def roll(
+    found: Discovery,
+    steps: int,
+    series: str | None = None,
+    do: Mapping[str, Any] | None = None,
+    draws: int = 0,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Forecast step by step from the end of a series, some variables being held where `do` says.
+
+    Without `draws` the noise is left out; with them, that many noisy futures are drawn, and the
+    index has the levels draw and step.
+    """
+    if steps < 1:
+        raise InputError(f"The number of steps must be at least 1, found {steps}.")
+    held = _held(found, do or {}, steps)  # (step, variable), NaN where nothing is held
+    past = _latest(found, series).expand(max(draws, 1), -1, -1)
+    variables = len(found.data.variables)
+    noise = torch.zeros(steps, max(draws, 1), variables)
+    if draws:
+        spread = found.forecaster.get_buffer("noise_variance").sqrt().cpu()
+        noise = torch.randn(noise.shape, generator=torch.Generator().manual_seed(seed)) * spread
+    rows = []
+    for step in range(steps):
+        following = found.forecaster(past) + noise[step]
+        following = torch.where(held[step].isnan(), following, held[step].nan_to_num())
+        context = past[:, -1:, variables:]  # the domain stays what it was
+        past = torch.cat([past[:, 1:], torch.cat([following[:, None], context], dim=2)], dim=1)
+        rows.append(following)
+    values = torch.stack(rows, dim=1).double().numpy() * found.data.sd + found.data.mean
+    table = pd.DataFrame(
+        values.reshape(-1, variables),
+        index=_index(steps, draws),
+        columns=list(found.data.variables),
+    )
+    table.attrs["caveat"] = CAVEAT
+    return table
+
+
+def variable_place(found: Discovery, name: str) -> int:
+    """The variable's index, or an InputError that lists the names."""
+    names = found.data.variables
+    if name not in names:
+        raise InputError(f"Unknown variable {name!r}; choose one of {', '.join(names)}.")
+    return names.index(name)
+
+
+def _held(found: Discovery, do: Mapping[str, Any], steps: int) -> Tensor:
+    """Standardised values that variables are held at, (step, variable)."""
+    held = np.full((steps, len(found.data.variables)), np.nan)
+    for name, values in do.items():
+        place = variable_place(found, name)
+        path = np.asarray(values, dtype=np.float64)
+        if path.ndim > 1 or (path.ndim == 1 and len(path) != steps):
+            raise InputError(
+                f"{name!r} must be held at one number or at {steps} numbers, one per step; found "
+                f"an array of shape {path.shape}."
+            )
+        held[:, place] = (path - found.data.mean[place]) / found.data.sd[place]
+    return torch.from_numpy(held.astype(np.float32))
+
+
+def _latest(found: Discovery, series: str | None) -> Tensor:
+    """The standardised end of a series, (1, max_lag, variable), marked with its domain."""
+    names, data = found.data.series_names, found.data
+    if series is not None and series not in names:
+        raise InputError(f"Unknown series {series!r}; choose one of {', '.join(names)}.")
+    place = names.index(series) if series else -1
+    end = data.latest[place]
+    if np.isnan(end).any():
+        raise InputError(
+            f"The last {len(end)} rows of the series hold missing values, so there is nothing "
+            "to forecast from; fill them (interpolate) or drop the incomplete rows."
+        )
+    past = (end - data.mean) / data.sd
+    if found.forecaster.domains:
+        mark = np.full((len(past), 1), data.latest_domain[place])
+        past = np.concatenate([past, mark], axis=1)
+    return torch.from_numpy(past.astype(np.float32))[None]
+
+
+def _index(steps: int, draws: int) -> pd.Index:
+    numbers = range(1, steps + 1)
+    if not draws:
+        return pd.Index(numbers, name="step")
+    return pd.MultiIndex.from_product([range(1, draws + 1), numbers], names=["draw", "step"])
