@@ -107,7 +107,7 @@ def test_strength_is_the_size_of_the_linear_effect(strong):
 
 
 def test_half_of_the_edges_keep_their_strength(strong):
-    factor = edge_factors(strong, np.random.default_rng(0))
+    factor = edge_factors(strong.graph, np.random.default_rng(0))
     edges = strong.graph.adjacency.values
     assert (factor[~edges] == 0).all()
     assert (factor[edges] == 1).sum() == 2

@@ -63,6 +63,7 @@ def find_alerts(
     return (
         *_skill(_shares(forecaster, *windows.split(held_out)), losses, graph),
         *_few_rows(windows, losses),
+        *_few_rows_in_domains(windows, graph),
         *_duplicates(looked),
         *_instantaneous(residuals, names),
         *_memory(residuals, names, windows.max_lag),
@@ -131,6 +132,19 @@ def _few_rows(windows: Windows, losses: pd.DataFrame) -> Iterator[Alert]:
             f"{WINDOWS_PER_TERM} for every number to be fitted, so edges will be missed; use more "
             "rows, a smaller lag window, fewer variables"
             + (" or --forecaster linear." if curved else "."),
+        )
+
+
+def _few_rows_in_domains(windows: Windows, graph: LaggedGraph) -> Iterator[Alert]:
+    """Domains that were too short to be given a graph."""
+    names = windows.panel.domain_names
+    short = [name for name in names if name not in graph.domains] if len(names) > 1 else []
+    if short:
+        counts = [f"{name} ({len(windows.in_domain(names.index(name)))})" for name in short]
+        yield Alert(
+            "few-rows-in-domain",
+            f"Too few windows for a graph of their own have the domains {_listed(counts)}; join "
+            "them with others or use a smaller lag window.",
         )
 
 
@@ -242,7 +256,7 @@ def _changes(windows: Windows, forecaster: Forecaster) -> Iterator[Alert]:
         [f"{size:.0%} of the noise" for size in effects.size],
         "What drives {} changes over time (the share that a model of its own for each part would "
         "explain), so one graph cannot be right for all rows; name the regimes with --domain or "
-        "look at each part by itself.",
+        "find them with --regimes auto.",
     )
 
 

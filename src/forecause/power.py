@@ -8,9 +8,11 @@ weakened at random; that is how the strength below which edges stay invisible ca
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +23,7 @@ from torch import Tensor
 from forecause.data.panel import Panel
 from forecause.errors import InputError
 from forecause.forecast.base import Forecaster, Report, silent
+from forecause.graph.lagged import LaggedGraph
 
 if TYPE_CHECKING:
     from forecause.discovery import Discovery
@@ -90,9 +93,10 @@ class AlongGraph:
     holds an input at its mean, 1 leaves it as it is, between them its edge is weakened.
     """
 
-    def __init__(self, forecaster: Forecaster, weight: Tensor) -> None:
+    def __init__(self, forecaster: Callable[[Tensor], Tensor], weight: Tensor) -> None:
         self.forecaster = forecaster
         self.weight = weight
+        self.steps, self.variables = weight.shape[1:]
 
     @torch.no_grad()
     def forecast(self, past: Tensor) -> Tensor:
@@ -149,31 +153,90 @@ def _repeat(found: Discovery, seed: list[int], report: Report) -> tuple[pd.DataF
     from forecause.pipeline import discover
 
     rng = np.random.default_rng(seed)
-    factor = edge_factors(found, rng)
-    system = AlongGraph(found.forecaster, _weight(factor))
-    series, clipped = simulate_along(system, noise_sd(found), found.data.windows, rng)
-    steps = found.forecaster.max_lag
-    panel = Panel.from_arrays([one.numpy() for one in series], found.data.variables)
-    settings = found.settings.model_dump() | {"seed": int(rng.integers(2**31)), "device": "cpu"}
-    again = discover(panel, report=report, **settings)
-    sd = panel.values.std(0)
-    to_own_units = sd[None, :, None] / sd[:, None, None]  # of cause / of effect
-    past = series.unfold(1, steps, 1).flatten(0, 1).transpose(1, 2)  # every window of every chain
-    looked = past[rng.choice(len(past), min(LOOKED, len(past)), replace=False)]
-    true = factor > 0
-    read = AlongGraph(again.forecaster, torch.ones_like(system.weight))
-    rows = series.flatten(0, 1)
-    standard = (looked - rows.mean(0)) / rows.std(0)
-    strength = np.where(true, system.strengths(looked) * to_own_units, read.strengths(standard))
-    chosen = again.graph.adjacency.sel(lag=slice(1, None)).values
-    columns = {"true": true, "full": factor == 1, "chosen": chosen, "strength": strength}
-    return pd.DataFrame({name: values.ravel() for name, values in columns.items()}), clipped
+    systems = [_Simulation(found, part, rng) for part in _parts(found)]
+    chains = [chain.numpy() for system in systems for chain in system.series]
+    panel = Panel.from_arrays(chains, found.data.variables)
+    if found.graph.domains:  # found regimes are known from now on
+        rows = [system.series[..., 0].numel() for system in systems]
+        panel = panel.with_domain(np.repeat(np.arange(len(rows)), rows), list(found.graph.domains))
+    own = {"seed": int(rng.integers(2**31)), "device": "cpu", "regimes": None, "per_series": False}
+    again = discover(panel, report=report, **(found.settings.model_dump() | own))
+    tables = [
+        system.compared(again, view, panel, rng)
+        for system, view in zip(systems, _parts(again, found.graph.domains), strict=True)
+    ]
+    return pd.concat(tables), float(np.mean([system.clipped for system in systems]))
 
 
-def edge_factors(found: Discovery, rng: np.random.Generator) -> Array:
+@dataclass(frozen=True)
+class _Part:
+    """A graph, the forecaster as it forecasts where that graph holds, and the windows there."""
+
+    graph: LaggedGraph
+    forecast: Callable[[Tensor], Tensor]
+    windows: int
+
+
+def _parts(found: Discovery, wanted: Iterable[str] = ()) -> list[_Part]:
+    """The whole run, or its domains: all that have a graph, or those that are wanted."""
+    forecaster, data = found.forecaster, found.data
+    names = list(wanted) or list(found.graph.domains)
+    if not names:
+        return [_Part(found.graph, forecaster, data.windows)]
+    nothing = LaggedGraph.from_edges(data.variables, found.graph.max_lag, [])
+    codes = {name: code for code, name in enumerate(data.domain_windows)}
+    return [
+        _Part(
+            found.graph.domains.get(name, nothing),
+            partial(_in_domain, forecaster, codes[name]),
+            data.domain_windows[name],
+        )
+        for name in names
+    ]
+
+
+def _in_domain(forecaster: Forecaster, code: int, past: Tensor) -> Tensor:
+    """Forecast (batch, variable) as in the domain with this index."""
+    if forecaster.domains:
+        mark = torch.full((*past.shape[:2], 1), float(code))
+        past = torch.cat([past, mark], dim=2)
+    return cast(Tensor, forecaster(past))
+
+
+class _Simulation:
+    """Data simulated along one graph, and how much of it a new run finds."""
+
+    def __init__(self, found: Discovery, part: _Part, rng: np.random.Generator) -> None:
+        self.factor = edge_factors(part.graph, rng)
+        self.system = AlongGraph(part.forecast, _weight(self.factor))
+        self.series, self.clipped = simulate_along(self.system, noise_sd(found), part.windows, rng)
+
+    def compared(
+        self, again: Discovery, view: _Part, panel: Panel, rng: np.random.Generator
+    ) -> pd.DataFrame:
+        """Every candidate: whether it is true, at full strength and chosen, and its strength."""
+        mean, sd = again.data.mean, again.data.sd
+        to_own_units = sd[None, :, None] / sd[:, None, None]  # of cause / of effect
+        steps = self.system.steps
+        past = self.series.unfold(1, steps, 1).flatten(0, 1).transpose(1, 2)  # every window
+        looked = past[rng.choice(len(past), min(LOOKED, len(past)), replace=False)]
+        true = self.factor > 0
+        read = AlongGraph(view.forecast, torch.ones_like(self.system.weight))
+        standard = ((looked - torch.from_numpy(mean)) / torch.from_numpy(sd)).float()
+        own = self.system.strengths(looked) * to_own_units
+        columns = {
+            "true": true,
+            "full": self.factor == 1,
+            "chosen": view.graph.adjacency.sel(lag=slice(1, None)).values,
+            "strength": np.where(true, own, read.strengths(standard)),
+        }
+        return pd.DataFrame({name: values.ravel() for name, values in columns.items()})
+
+
+def edge_factors(graph: LaggedGraph, rng: np.random.Generator) -> Array:
     """What each input is multiplied by, (target, source, lag): 0 where there is no edge, 1 for
     half of the edges, and for the others a factor drawn evenly on a logarithmic scale."""
-    edges = found.graph.adjacency.sel(lag=slice(1, None)).values
+    edges = graph.adjacency.sel(lag=slice(1, None)).values
     weakened = np.exp(rng.uniform(np.log(WEAKEST), 0, edges.shape))
     places = rng.permutation(np.flatnonzero(edges))
     keep = np.zeros(edges.size, dtype=bool)
@@ -194,7 +257,7 @@ def simulate_along(
 
     Many short chains instead of a long one: a step of all of them costs little more than of one.
     """
-    steps, variables = system.forecaster.max_lag, system.forecaster.n_variables
+    steps, variables = system.steps, system.variables
     chains = int(np.clip(windows // (10 * (steps + 1)), 1, CHAINS))
     length = int(np.ceil(windows / chains)) + steps
     values = torch.zeros(chains, steps + BURN_IN + length, variables)

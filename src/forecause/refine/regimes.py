@@ -219,7 +219,7 @@ class _Search:
                 for j in range(i)
             }
             (i, j), price = min(prices.items(), key=lambda item: item[1])
-            if price > 0 and (count is None or len(groups) <= count):
+            if price > 0 if count is None else len(groups) <= count:
                 break
             groups[j] += groups.pop(i)
         of = {stretch: g for g, group in enumerate(groups) for stretch in group}

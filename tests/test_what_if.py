@@ -1,0 +1,83 @@
+"""Effects and futures under an action, against what the system's equations say."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import forecause as fc
+from systems import chain
+
+TABLE = pd.DataFrame(chain(4000), columns=list("abc")) * [2.0, 1.0, 3.0] + [10.0, 0.0, -5.0]
+
+
+@pytest.fixture(scope="module")
+def found():
+    return fc.discover(TABLE, 2, forecaster="linear")
+
+
+def test_an_effect_is_the_coefficient_in_the_datas_units(found):
+    effect = found.effect("a", "b", 1)
+    assert effect.shift == pytest.approx(TABLE["a"].std(), rel=1e-3)
+    # 0.8 per unit of the unscaled a, which is half of the scaled one
+    assert effect.mean == pytest.approx(0.4 * effect.shift, rel=0.05)
+    assert effect.sd == pytest.approx(0, abs=1e-5)  # linear: the same everywhere
+    assert len(effect.samples) == 200
+    assert "common cause" in effect.caveat
+
+
+def test_the_effect_of_a_curve_differs_between_windows():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=3000)
+    y = np.concatenate([[0], np.abs(x[:-1])]) + 0.3 * rng.normal(size=3000)
+    found = fc.discover(np.column_stack([x, y]), 1, forecaster="additive")
+    effect = found.effect("x0", "x1", 1)
+    low, high = effect.quantile([0.05, 0.95])
+    assert low < -0.3 < 0.3 < high
+
+
+def test_no_edge_no_effect(found):
+    assert abs(found.effect("c", "a", 1).mean) < 0.05 * TABLE["a"].std()
+
+
+@pytest.mark.parametrize("arguments", [("z", "b", 1), ("a", "z", 1), ("a", "b", 0), ("a", "b", 3)])
+def test_an_effect_that_cannot_be_is_refused(found, arguments):
+    with pytest.raises(fc.InputError):
+        found.effect(*arguments)
+
+
+def test_holding_a_cause_moves_its_effects_after_their_lags_and_nothing_else(found):
+    plain, held = found.forecast(8), found.simulate_do({"a": 14.0}, 8)
+    difference = (held - plain).to_numpy()
+    np.testing.assert_allclose(held["a"], 14.0, rtol=1e-5)
+    assert abs(difference[0, 1:]).max() == 0
+    # a is 2 raw units above its mean: b follows by 0.8 * 2 from the second step on
+    assert held["b"].iloc[2:].mean() == pytest.approx(1.6, abs=0.15)
+    assert abs(difference[1:3, 2]).max() < 0.4  # c waits for b, two steps more
+    assert held["c"].iloc[-1] < plain["c"].iloc[-1] - 2
+    assert "common cause" in held.attrs["caveat"]
+
+
+def test_a_course_can_be_given_step_by_step(found):
+    held = found.simulate_do({"a": [12.0, 8.0, 12.0]}, 3)
+    np.testing.assert_allclose(held["a"], [12.0, 8.0, 12.0], rtol=1e-5)
+
+
+def test_without_an_action_it_is_the_forecast(found):
+    pd.testing.assert_frame_equal(found.simulate_do({}, 4), found.forecast(4))
+
+
+def test_noisy_futures_spread_as_the_noise_does_and_repeat_with_the_seed(found):
+    drawn = found.simulate_do({}, 2, draws=2000, seed=1)
+    first = drawn.xs(1, level="step")
+    assert first["b"].std() == pytest.approx(1.0, rel=0.1)
+    assert first["b"].mean() == pytest.approx(found.forecast(1)["b"].iloc[0], abs=0.1)
+    pd.testing.assert_frame_equal(drawn, found.simulate_do({}, 2, draws=2000, seed=1))
+
+
+@pytest.mark.parametrize(
+    ("do", "sentence"),
+    [({"z": 1.0}, "Unknown variable"), ({"a": [1.0, 2.0]}, "one number or at 4 numbers")],
+)
+def test_an_action_that_cannot_be_is_refused(found, do, sentence):
+    with pytest.raises(fc.InputError, match=sentence):
+        found.simulate_do(do, 4)
