@@ -91,8 +91,12 @@ def discover(
         str | None, typer.Option(help="Column with known regimes; each gets a graph.")
     ] = None,
     domain_input: Annotated[
-        bool, typer.Option(help="Tell the forecaster which domain a row is in.")
-    ] = True,
+        bool | None,
+        typer.Option(
+            help="Tell the forecaster which domain a row is in.  [default: yes, but not with "
+            "--preset paper]"
+        ),
+    ] = None,
     regimes: Annotated[
         str | None, typer.Option(help="Find unknown regimes: auto, or how many.")
     ] = None,
@@ -127,6 +131,7 @@ def discover(
     from forecause.pipeline import discover as run
 
     asked: dict[str, object] = {"readout": readout, "select": select, "k": k, "fdr": fdr}
+    asked["domain_input"] = domain_input
     forbidden, required = read_knowledge(knowledge) if knowledge else ((), ())
     if preset != "paper" or forecaster != "auto":
         asked["forecaster"] = forecaster
@@ -142,7 +147,6 @@ def discover(
             series=series,
             domain=domain,
             per_series=per_series,
-            domain_input=domain_input,
             regimes=regimes,
             forbid=(*forbidden, *(forbid or ())),
             require=(*required, *(require or ())),

@@ -23,7 +23,13 @@ from forecause.reading import Reader, by_step, usual_fdr
 from forecause.refine.regimes import Regimes, find_regimes
 from forecause.report.evidence import collect
 
-PAPER_RULES = {"forecaster": "transformer", "readout": "lrp", "select": "top-k", "k": 3}
+PAPER_RULES = {
+    "forecaster": "transformer",
+    "readout": "lrp",
+    "select": "top-k",
+    "k": 3,
+    "domain_input": False,
+}
 
 
 class DiscoverSettings(Settings):

@@ -10,8 +10,18 @@ from forecause.benchmark.methods import METHODS
 from forecause.benchmark.store import Result
 from forecause.benchmark.suites import Cell, Suite
 
-LOWER_IS_BETTER = ("shd", "fdr")
+LOWER_IS_BETTER = ("shd", "fdr", "missed", "invented", "error", "loss")
 Key = tuple[str, int, str]  # cell, rows, method
+
+
+def lead_metric(suite: Suite) -> str:
+    """What wins and losses are counted by: F1 where it is reported."""
+    return "f1" if "f1" in suite.metrics else suite.metrics[0]
+
+
+def rows_text(rows: int) -> str:
+    """How tables call a number of rows; 0 stands for all that were recorded."""
+    return f"{rows:,} rows" if rows else "all rows"
 
 
 @dataclass(frozen=True)
@@ -80,11 +90,11 @@ class Results:
         suite = self.suite
         if suite.rows_as_columns:
             return [
-                (cell.name, [Column(f"{rows:,} rows", cell, rows) for rows in suite.rows])
+                (cell.name, [Column(rows_text(rows), cell, rows) for rows in suite.rows])
                 for cell in suite.cells
             ]
         return [
-            (f"{rows:,} rows", [Column(cell.name, cell, rows) for cell in suite.cells])
+            (rows_text(rows), [Column(cell.name, cell, rows) for cell in suite.cells])
             for rows in suite.rows
         ]
 
@@ -93,7 +103,7 @@ class Results:
         suite = self.suite
         several = len(suite.rows) > 1
         return [
-            Column(f"{cell.name}, {rows:,} rows" if several else cell.name, cell, rows)
+            Column(f"{cell.name}, {rows_text(rows)}" if several else cell.name, cell, rows)
             for cell in suite.cells
             for rows in suite.rows
         ]
@@ -146,6 +156,8 @@ def _value(result: Result, label: str, metric: str) -> float | None:
         if metric in answer["extra"]:
             return float(answer["extra"][metric])
         view, _, name = metric.rpartition("/")
-        found = answer["oracle"] if view == "oracle" else answer["metrics"][view or "lagged"]
+        found = (
+            answer["oracle"] if view == "oracle" else answer["metrics"].get(view or "lagged", {})
+        )
         return None if found.get(name) is None else float(found[name])
     return None

@@ -1,4 +1,4 @@
-"""Job: one method on one simulated system, the unit that is run, stored and resumed."""
+"""Job: one method on one system, the unit that is run, stored and resumed."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ class Job:
 
     suite: str
     cell: str
-    system: Mapping[str, Any]  # keyword arguments of simulate besides rows and seed
-    rows: int
+    system: Mapping[
+        str, Any
+    ]  # how it is simulated, besides rows and seed, or where it is read from
+    rows: int  # 0: all that were recorded
     seed: int  # of the system and of the method
     method: str
 

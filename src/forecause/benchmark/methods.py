@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -62,10 +63,15 @@ def _baseline(panel: Panel, max_lag: int, seed: int, *, name: str) -> list[Answe
     return [Answer(run_baseline(name, panel, max_lag, seed))]
 
 
-def _study(panel: Panel, max_lag: int, seed: int, *, name: str) -> list[Answer]:
-    from forecause.benchmark import studies
+def _baseline_by_domain(panel: Panel, max_lag: int, seed: int, *, name: str) -> list[Answer]:
+    from forecause.benchmark.domains import baseline_by_domain
 
-    answers: list[Answer] = getattr(studies, name)(panel, max_lag, seed)
+    return baseline_by_domain(name, panel, max_lag, seed)
+
+
+def _study(panel: Panel, max_lag: int, seed: int, *, module: str, name: str) -> list[Answer]:
+    study = getattr(importlib.import_module(f"forecause.benchmark.{module}"), name)
+    answers: list[Answer] = study(panel, max_lag, seed)
     return answers
 
 
@@ -85,9 +91,17 @@ def _ours(label: str, cost: float = 10.0, **settings: Any) -> Method:
     return Method(label, run, ours=True, preload=("forecause.pipeline",), cost=cost)
 
 
-def _studied(label: str, name: str) -> Method:
-    preload = ("forecause.pipeline", "forecause.benchmark.studies")
-    return Method(label, partial(_study, name=name), ours=True, preload=preload, cost=100.0)
+def _studied(label: str, name: str, module: str = "studies", cost: float = 100.0) -> Method:
+    run = partial(_study, module=module, name=name)
+    preload = ("forecause.pipeline", f"forecause.benchmark.{module}")
+    return Method(label, run, ours=True, preload=preload, cost=cost)
+
+
+def _rival_by_domain(name: str) -> Method:
+    pooled = _rival(name)
+    run = partial(_baseline_by_domain, name=name)
+    preload = (*pooled.preload, "forecause.benchmark.domains")
+    return Method(f"{pooled.label}, each segment", run, preload=preload, cost=pooled.cost)
 
 
 def _rival(name: str) -> Method:
@@ -104,6 +118,7 @@ _FOREIGN = {
     "lpcmci": ("tigramite.lpcmci", "tigramite.independence_tests.parcorr"),
     "var-lingam": ("lingam",),
 }
+BY_DOMAIN = ("var-fdr", "granger", "pcmci+", "dynotears", "var-lingam")
 _PAPER_RULES: dict[str, Any] = {"readout": "lrp", "select": "top-k", "k": 3}
 
 METHODS: dict[str, Method] = {
@@ -128,6 +143,10 @@ METHODS: dict[str, Method] = {
     "k-sensitivity": _studied("DOT", "k_sensitivity"),
     "rank-scores": _studied("DOT", "rank_scores"),
     "intervention-agreement": _studied("DOT", "intervention_agreement"),
+    "known-domains": _studied("Forecause, segments known", "known_domains", "domains"),
+    "domain-input": _studied("Transformer", "domain_input", "domains"),
+    "unknown-regimes": _studied("Forecause, regimes", "unknown_regimes", "domains", cost=2.0),
+    **{f"{name}-by-domain": _rival_by_domain(name) for name in BY_DOMAIN},
 }
 
 

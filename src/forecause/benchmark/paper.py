@@ -19,6 +19,16 @@ ROWS = {
     "tcdf": "TCDF",
     "var-lingam": "VAR-LiNGAM",
 }
+# CausalTime's table has rows of its own, and other names for what it measures.
+CAUSALTIME = "causaltime"
+CAUSALTIME_ROWS = {
+    "cmlp": "NGC",
+    "granger": "GC",
+    "nts-notears": "N.NTS",
+    "pcmci": "PCMCI",
+    "tcdf": "TCDF",
+}
+PUBLISHED_AS = {"summary/auroc": "auroc", "summary/auprc_trapezoid": "auprc"}
 
 
 @dataclass(frozen=True)
@@ -31,7 +41,18 @@ class Figure:
 
 def paper_figure(table: str, column: str, method: str, metric: str) -> Figure | None:
     """What the paper reports for one of our methods; None where it reports nothing."""
-    return _figures().get((table, column, ROWS.get(method, ""), metric))
+    rows = CAUSALTIME_ROWS if table == CAUSALTIME else ROWS
+    name = PUBLISHED_AS.get(metric, metric)
+    return _figures().get((table, column, rows.get(method, ""), name))
+
+
+def paper_rows(table: str, metric: str) -> dict[str, dict[str, Figure]]:
+    """A whole table of the paper: figures by its own names of methods, then by column."""
+    found: dict[str, dict[str, Figure]] = {}
+    for (place, column, row, name), figure in _figures().items():
+        if place == table and name == PUBLISHED_AS.get(metric):
+            found.setdefault(row, {})[column] = figure
+    return found
 
 
 @cache

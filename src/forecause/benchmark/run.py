@@ -13,6 +13,7 @@ from forecause.benchmark.document import to_html, to_markdown
 from forecause.benchmark.jobs import Job, jobs_of
 from forecause.benchmark.machine import describe_machine
 from forecause.benchmark.methods import find_method
+from forecause.benchmark.real.source import is_recorded, with_data
 from forecause.benchmark.runner import run_jobs
 from forecause.benchmark.store import Result, Store
 from forecause.benchmark.suites import SUITES, Suite, find_suite
@@ -40,12 +41,13 @@ def run_suite(
     limit: float | None = None,
     jobs: int | None = None,
     out: str | Path | None = None,
+    data: str | Path | None = None,
     report: Report = silent,
 ) -> Finished:
     """Run a suite, or what is left of it, and write its tables and figures into `out`.
 
     What is not given is as the suite says; `limit` is in seconds per job, `jobs` the number of
-    processes (one per core unless given).
+    processes (one per core unless given). `data` is the folder of a suite of recorded systems.
     """
     chosen = narrowed(
         find_suite(suite) if isinstance(suite, str) else suite,
@@ -55,13 +57,15 @@ def run_suite(
         columns=columns,
         limit=limit,
     )
+    source = None if data is None else Path(data).absolute()
+    chosen = with_data(chosen, source)
     processes = jobs if jobs is not None else os.cpu_count() or 1
     if processes < 1:
         raise InputError(f"The number of processes must be at least 1, found {processes}.")
     folder = Path(out or f"bench-{chosen.name}")
     store = Store(folder / "results")
     with store.lock():
-        ran = _run_open_jobs(chosen, store, processes, folder / "log.txt", report)
+        ran = _run_open_jobs(chosen, store, processes, folder / "log.txt", source, report)
         results = Results(chosen, _stored(chosen, store))
         table = write_page(results, folder)
     return Finished(table, ran, verdict(results))
@@ -83,6 +87,10 @@ def narrowed(
     for column in columns or ():
         if column not in known:
             raise InputError(f"Unknown column {column!r}; {suite.name} has {', '.join(known)}.")
+    if rows and is_recorded(suite):
+        raise InputError(
+            f"The rows of {suite.name} are those that were recorded; leave --rows out."
+        )
     numbers = {"rows": rows or (), "seeds": (seeds,), "limit": (limit,)}
     for name, values in numbers.items():
         for value in values:
@@ -132,20 +140,30 @@ def command(suite: Suite) -> str:
     """The command that gives this suite again, without what the suite says anyway."""
     declared = SUITES.get(suite.name, suite)
     words = ["forecause", "bench", suite.name]
+    if is_recorded(suite):
+        words += ["--data", "FOLDER"]
     if suite.rows != declared.rows:
         words += ["--rows", ",".join(map(str, suite.rows))]
     if suite.seeds != declared.seeds:
         words += ["--seeds", str(suite.seeds)]
     if suite.methods != declared.methods:
         words += ["--methods", ",".join(suite.methods)]
-    if suite.cells != declared.cells:
-        words += ["--columns", ",".join(cell.name for cell in suite.cells)]
+    columns = [cell.name for cell in suite.cells]
+    if columns != [cell.name for cell in declared.cells]:
+        words += ["--columns", ",".join(columns)]
     if suite.limit != declared.limit:
         words += ["--limit", f"{suite.limit:g}"]
     return shlex.join(words)
 
 
-def _run_open_jobs(suite: Suite, store: Store, processes: int, log: Path, report: Report) -> int:
+def _run_open_jobs(
+    suite: Suite,
+    store: Store,
+    processes: int,
+    log: Path,
+    data: Path | None,
+    report: Report,
+) -> int:
     """Run the jobs that have no settled result; how many that were."""
     every = jobs_of(suite)
     left = [job for job in every if not store.is_settled(job, suite.limit)]
@@ -159,7 +177,7 @@ def _run_open_jobs(suite: Suite, store: Store, processes: int, log: Path, report
         report(f"bench {suite.name}", finished / total)
 
     report(f"bench {suite.name}", finished / total if total else 1.0)
-    run_jobs(left, store, limit=suite.limit, processes=processes, log=log, done=done)
+    run_jobs(left, store, limit=suite.limit, processes=processes, log=log, done=done, data=data)
     return len(left)
 
 

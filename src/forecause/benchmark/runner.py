@@ -38,11 +38,12 @@ class Worker:
         assert self.process.stdout is not None
         self.requests, self.answers = self.process.stdin, self.process.stdout
 
-    def start(self, job: Job, limit: float) -> None:
-        """Hand over a job."""
+    def start(self, job: Job, limit: float, data: Path | None) -> None:
+        """Hand over a job; `data` is the folder of recorded systems."""
         self.job = job
+        asked = {**job.to_dict(), "data": None if data is None else str(data)}
         with suppress(BrokenPipeError):  # a dead worker is noticed when its answer is read
-            self.requests.write(json.dumps({"job": job.to_dict(), "limit": limit}) + "\n")
+            self.requests.write(json.dumps({"job": asked, "limit": limit}) + "\n")
             self.requests.flush()
 
     def finish(self) -> Result:
@@ -75,8 +76,12 @@ def run_jobs(
     processes: int,
     log: Path,
     done: Callable[[Job], None],
+    data: Path | None = None,
 ) -> None:
-    """Run all jobs, slow methods first, so that no long one is left alone at the end."""
+    """Run all jobs, slow methods first, so that no long one is left alone at the end.
+
+    `data` is the folder of the suite's recorded systems, if it has any.
+    """
     waiting = sorted(jobs, key=lambda job: find_method(job.method).cost)  # taken from the end
     modules = list(dict.fromkeys(m for job in jobs for m in find_method(job.method).preload))
     workers: list[Worker] = []
@@ -86,7 +91,7 @@ def run_jobs(
             worker = Worker(modules, file)
             workers.append(worker)
             listening.register(worker.answers, selectors.EVENT_READ, worker)
-            worker.start(waiting.pop(), limit)
+            worker.start(waiting.pop(), limit, data)
 
         try:
             for _ in range(min(processes, len(waiting))):
@@ -103,7 +108,7 @@ def run_jobs(
                         if waiting:
                             hire()
                     elif waiting:
-                        worker.start(waiting.pop(), limit)
+                        worker.start(waiting.pop(), limit, data)
         finally:
             for worker in workers:
                 worker.stop()

@@ -11,10 +11,18 @@ from forecause.graph.lagged import LaggedGraph
 from forecause.graph.metrics import by_domain, oracle_f1, score_graph
 from forecause.graph.select import global_top_k
 
+SUMMARY_VIEWS = ("summary", "summary_no_self")
+
 
 def score_answer(predicted: LaggedGraph, truth: LaggedGraph) -> dict[str, Any]:
     """Metrics of the graph as it is, under `oracle` those that use the truth to choose edges."""
     return {"metrics": score_against(predicted, truth), "oracle": oracle_scores(predicted, truth)}
+
+
+def score_summary(predicted: LaggedGraph, truth: LaggedGraph) -> dict[str, Any]:
+    """Metrics where only the summary graph is known; an edge's score is its largest over lags."""
+    found = score_graph(replace(predicted, domains={}), truth)
+    return {"metrics": {name: found[name] for name in SUMMARY_VIEWS}, "oracle": {}}
 
 
 def score_against(predicted: LaggedGraph, truth: LaggedGraph) -> dict[str, Any]:

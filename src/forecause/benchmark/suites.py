@@ -7,9 +7,10 @@ and seeds. The paper does not name the nonlinear form of its nonlinear tables; h
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from forecause.benchmark.real.suites import real_suites
 from forecause.errors import InputError
 
 BY_ROWS = "rows"  # stands for the paper's column of the same number of rows
@@ -149,6 +150,18 @@ QUICK = Suite(
     "what works at all, not how methods scale. The paper's figures are for 10 variables, lag 5 and "
     "50,000 rows or more. The slowest methods run on some columns only.",
 )
+
+POOLED = ("var-fdr", "granger", "granger-pairwise", "pcmci+", "dynotears", "var-lingam")
+SEGMENT_WISE = ("var-fdr", "granger", "pcmci+", "dynotears", "var-lingam")
+
+
+def _changing(name: str, **system: Any) -> list[Cell]:
+    table = f"ns_{name}"
+    return [
+        Cell(f"{name} {s}", {**BASE, "segments": s, **system}, (f"{table}_seg{s}", BY_ROWS))
+        for s in (2, 5, 10)
+    ]
+
 
 MECHANISMS = (
     _own("linear"),
@@ -311,15 +324,55 @@ SUITES: dict[str, Suite] = {
             metrics=("spearman", "pearson", "f1"),
         ),
         Suite(
+            "domains",
+            "Known segments: a graph for each, beside methods that see the pooled rows or one "
+            "segment at a time",
+            (*_changing("regular"), *_changing("extreme", **EXTREME)),
+            methods=("known-domains", *POOLED, *[f"{name}-by-domain" for name in SEGMENT_WISE]),
+            seeds=2,
+            limit=900.0,
+            axis="segments",
+            note="F1 is averaged over the segments' own graphs. Forecause and the methods marked "
+            "`each segment` are told where a segment begins; the others see the pooled rows.",
+        ),
+        Suite(
             "domain-index",
-            "The domain as an input of the forecaster",
-            waits_for="a forecaster that takes the domain as an input",
+            "The domain as an input of the forecaster, or told from the past alone",
+            (
+                _own("regular", segments=5),
+                _own("extreme", segments=5, **EXTREME),
+                _own("regular low-drift", segments=5, drift=LOW_DRIFT),
+            ),
+            methods=("domain-input",),
+            rows=(2_000, 10_000, 50_000),
+            seeds=2,
+            rows_as_columns=True,
+            metrics=("f1", "loss"),
+            axis="rows",
+        ),
+        Suite(
+            "regimes",
+            "Regimes found without labels: change points missed and invented",
+            (
+                _own("2 segments", segments=2),
+                _own("5 segments", segments=5),
+                _own("10 segments", segments=10),
+                _own("5 segments low-drift", segments=5, drift=LOW_DRIFT),
+                _own("5 segments monotonic", segments=5, **EXTREME),
+                *[replace(cell, name=f"stationary {cell.name}") for cell in MECHANISMS],
+            ),
+            methods=("unknown-regimes",),
+            rows=(10_000,),
+            seeds=20,
+            metrics=("missed", "invented", "error", "f1"),
+            axis="system",
         ),
         Suite(
             "post-processing",
             "Graphs refined past latents and instantaneous effects",
             waits_for="the refinement of a discovered graph",
         ),
+        *real_suites(),
     )
 }
 
@@ -346,7 +399,7 @@ def describe_suites() -> list[str]:
             f"not available yet, needs {suite.waits_for}"
             if suite.waits_for
             else f"{len(suite.cells)} columns, {len(suite.methods)} methods, {suite.seeds} seeds, "
-            f"rows {', '.join(f'{rows:,}' for rows in suite.rows)}"
+            f"rows {', '.join(f'{rows:,}' if rows else 'all' for rows in suite.rows)}"
         )
         lines.append(f"{suite.name:{width}}  {suite.title} ({size})")
     return lines

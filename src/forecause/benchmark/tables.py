@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from forecause.benchmark.aggregate import LOWER_IS_BETTER, Column, Entry, Results, Row
+from forecause.benchmark.aggregate import (
+    LOWER_IS_BETTER,
+    Column,
+    Entry,
+    Results,
+    Row,
+    lead_metric,
+)
 from forecause.benchmark.document import (
     Block,
     Heading,
@@ -17,6 +24,9 @@ from forecause.benchmark.document import (
 )
 from forecause.benchmark.methods import METHODS
 from forecause.benchmark.paper import Figure, paper_figure
+from forecause.benchmark.real.published import published_tables
+from forecause.benchmark.real.source import is_real
+from forecause.benchmark.real.words import REAL_NAMES, REAL_READING, REAL_VIEWS
 from forecause.benchmark.store import Result
 from forecause.benchmark.verdict import verdict
 
@@ -28,10 +38,15 @@ NAMES = {
     "shd": "SHD",
     "auroc": "AUROC",
     "average_precision": "Average precision",
+    "missed": "Change points missed by more than 2 % of the rows, per system",
+    "invented": "Change points invented, per system",
+    "error": "Largest distance of a change point, as a share of the rows",
+    "loss": "Held-out loss (1 = no better than the mean)",
     "spearman": "Spearman correlation with the intervention effects",
     "pearson": "Pearson correlation with the intervention effects",
     "oracle/best_threshold_f1": "F1 at the best threshold (oracle)",
     "oracle/true_k_f1": "F1 with as many edges as the truth has (oracle)",
+    **REAL_NAMES,
 }
 VIEWS = {
     "f1": "F1",
@@ -68,7 +83,9 @@ def document(results: Results, origin: Sequence[str], pictures: Sequence[Picture
     suite = results.suite
     segmented = any(cell.system.get("segments", 1) > 1 for cell in suite.cells)
     blocks: list[Block] = [Heading(suite.title, 1), Lines(list(origin))]
-    notes = [suite.note, NOTE, READING, SEGMENTS if segmented else ""]
+    real = is_real(suite)
+    reading = [REAL_READING] if real else [NOTE, READING, SEGMENTS if segmented else ""]
+    notes = [suite.note, *reading]
     blocks.extend(Paragraph(note) for note in notes if note)
     blocks.append(Heading("Where Forecause wins and where it loses"))
     blocks.append(Lines(verdict(results)))
@@ -76,7 +93,10 @@ def document(results: Results, origin: Sequence[str], pictures: Sequence[Picture
     blocks.extend(_section(results, suite.metrics, oracle=False))
     blocks.extend(pictures)
     blocks.extend([Heading("Other views of the same graphs"), *_views(results)])
-    blocks.extend([Heading("Oracle results"), Paragraph(ORACLE), *_oracle_section(results)])
+    if real:
+        blocks.extend(published_tables(results))
+    else:
+        blocks.extend([Heading("Oracle results"), Paragraph(ORACLE), *_oracle_section(results)])
     blocks.extend([Heading("Time and memory"), *_cost(results)])
     blocks.extend(_troubles(results))
     return blocks
@@ -173,17 +193,19 @@ def _digits(metric: str) -> int:
 def _views(results: Results) -> list[Block]:
     """Means over all columns that a method finished, so that rows may rest on fewer columns."""
     body = []
+    lead = lead_metric(results.suite)
+    views = REAL_VIEWS if is_real(results.suite) else VIEWS
     for row in results.rows(oracle=False):
-        finished = [c for c in results.columns() if results.entry(row, c, "f1").complete]
+        finished = [c for c in results.columns() if results.entry(row, c, lead).complete]
         cells = [Text(row.label), Text(f"{len(finished)}")]
-        for metric in VIEWS:
+        for metric in views:
             entries = [results.entry(row, column, metric) for column in finished]
             means = [entry.mean for entry in entries if entry.values]
             cells.append(Text(f"{sum(means) / len(means):.2f}" if means else "-"))
         body.append(cells)
     return [
         Paragraph("Means over the columns that a method finished, whose number comes first."),
-        Table(["Method", "columns", *VIEWS.values()], body),
+        Table(["Method", "columns", *views.values()], body),
     ]
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from forecause.benchmark.aggregate import Column, Entry, Results, Row
+from forecause.benchmark.aggregate import Column, Entry, Results, Row, lead_metric
 from forecause.benchmark.methods import METHODS
 
 LEAD = Row("forecause")
-LEVEL = 0.005  # a smaller difference in F1 is none
+LEVEL = 0.005  # a smaller difference is none
 
 
 def verdict(results: Results) -> list[str]:
@@ -34,8 +34,9 @@ def verdict(results: Results) -> list[str]:
 
 
 def _against_best(results: Results, rivals: Sequence[Row], column: Column) -> tuple[str, str]:
-    own = results.entry(LEAD, column, "f1")
-    entries = {row: results.entry(row, column, "f1") for row in rivals}
+    metric = lead_metric(results.suite)
+    own = results.entry(LEAD, column, metric)
+    entries = {row: results.entry(row, column, metric) for row in rivals}
     compared = {row: entry for row, entry in entries.items() if entry.complete}
     if not own.complete:
         state = ", ".join(dict.fromkeys(own.troubles)) or "not run"
@@ -44,8 +45,10 @@ def _against_best(results: Results, rivals: Sequence[Row], column: Column) -> tu
         return "has no rival", f"has no rival on {column.heading}"
     best = max(compared, key=lambda row: compared[row].mean)
     outcome = _outcome(own, compared[best])
-    line = f"{outcome} on {column.heading}: F1 {own.mean:.2f} against {compared[best].mean:.2f} "
-    return outcome, line + f"of {best.label}{_how_sure(own, compared[best], outcome)}"
+    name = metric.rpartition("/")[2].upper()
+    line = f"{outcome} on {column.heading}: {name} {own.mean:.2f} against "
+    rival = f"{compared[best].mean:.2f} of {best.label}"
+    return outcome, f"{line}{rival}{_how_sure(own, compared[best], outcome)}"
 
 
 def _outcome(own: Entry, other: Entry) -> str:
@@ -65,10 +68,11 @@ def _how_sure(own: Entry, other: Entry, outcome: str) -> str:
 
 
 def _over_columns(results: Results, rival: Row) -> str:
+    metric = lead_metric(results.suite)
     counts = {"wins": 0, "is level": 0, "loses": 0}
     without = 0
     for column in results.columns():
-        own, other = (results.entry(row, column, "f1") for row in (LEAD, rival))
+        own, other = (results.entry(row, column, metric) for row in (LEAD, rival))
         if own.complete and other.complete:
             counts[_outcome(own, other)] += 1
         else:
@@ -83,13 +87,14 @@ def _over_columns(results: Results, rival: Row) -> str:
 def _own_settings(results: Results) -> list[str]:
     """Columns on which another setting of Forecause would have done better."""
     lines = []
+    metric = lead_metric(results.suite)
     own_rows = [row for row in results.rows(oracle=False) if METHODS[row.method].ours]
     for row in own_rows:
         if row == LEAD:
             continue
         better = []
         for column in results.columns():
-            default, other = (results.entry(r, column, "f1") for r in (LEAD, row))
+            default, other = (results.entry(r, column, metric) for r in (LEAD, row))
             if default.complete and other.complete and _outcome(default, other) == "loses":
                 better.append(f"{column.heading} ({other.mean:.2f} against {default.mean:.2f})")
         if better:

@@ -22,8 +22,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from forecause.benchmark.methods import find_method
-from forecause.benchmark.scoring import score_answer
+from forecause.benchmark.scoring import score_answer, score_summary
+from forecause.data.panel import Panel
 from forecause.errors import MissingExtra
+from forecause.graph.lagged import LaggedGraph
 from forecause.simulate import simulate
 
 INPUT = 0  # file descriptor of stdin
@@ -64,26 +66,33 @@ def run_forked(job: dict[str, Any], limit: float) -> dict[str, Any]:
 
 
 def run_job(job: dict[str, Any]) -> dict[str, Any]:
-    """Simulate, run the method and score its answers, all in this process."""
+    """Get the system, run the method and score its answers, all in this process."""
     method = find_method(job["method"])
-    simulated = simulate(rows=job["rows"], seed=job["seed"], **job["system"])
+    panel, truth = _system(job)
+    score = score_summary if "dataset" in job["system"] else score_answer
     start = time.perf_counter()
     try:
-        answers = method.answers(
-            simulated.panel, job["system"]["max_lag"], job["seed"], simulated.graph
-        )
+        answers = method.answers(panel, job["system"]["max_lag"], job["seed"], truth)
     except MissingExtra as error:
         return {"status": "missing", "error": str(error)}
     seconds = time.perf_counter() - start
     scored = [
-        {
-            "label": answer.label,
-            **score_answer(answer.graph, simulated.graph),
-            "extra": dict(answer.extra),
-        }
+        {"label": answer.label, **score(answer.graph, truth), "extra": dict(answer.extra)}
         for answer in answers
     ]
     return {"status": "done", "seconds": round(seconds, 3), "answers": scored}
+
+
+def _system(job: dict[str, Any]) -> tuple[Panel, LaggedGraph]:
+    """The data of a job and its truth: simulated, or a dataset of a real suite."""
+    system = job["system"]
+    if "dataset" in system:
+        from forecause.benchmark.real.source import load
+
+        dataset = load(system, job["rows"], job["seed"], job.get("data"))
+        return dataset.panel, dataset.truth
+    simulated = simulate(rows=job["rows"], seed=job["seed"], **system)
+    return simulated.panel, simulated.graph
 
 
 def _be_the_child(job: dict[str, Any], writing: int) -> NoReturn:
