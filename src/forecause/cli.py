@@ -14,7 +14,15 @@ from typing import Annotated, Literal
 import typer
 
 from forecause import __version__
-from forecause.options import ByName, ForecasterName, HeadChoice, PresetName, ReadoutName, RuleName
+from forecause.options import (
+    ByName,
+    ForecasterName,
+    HeadChoice,
+    InstantaneousName,
+    PresetName,
+    ReadoutName,
+    RuleName,
+)
 
 app = typer.Typer(
     name="forecause",
@@ -276,6 +284,43 @@ def power(
 
 
 @app.command()
+def refine(
+    folder: Annotated[Path, typer.Argument(help="A folder written by discover.")],
+    latent: Annotated[
+        bool, typer.Option("--latent", help="Tell causes from hidden common causes (LPCMCI).")
+    ] = False,
+    instantaneous: Annotated[
+        bool, typer.Option("--instantaneous", help="Look for effects within a row.")
+    ] = False,
+    method: Annotated[
+        InstantaneousName, typer.Option(help="How effects within a row are looked for.")
+    ] = "pcmci+",
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(help="The run's data, if it is not where it was; repeatable."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the refined run.  [default: FOLDER-refined]")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Look past an assumption: hidden common causes, or effects within a row."""
+    from forecause import terminal
+    from forecause.store import load_run
+
+    with terminal.progress(quiet) as report:
+        found = load_run(folder).refine(
+            latent=latent,
+            instantaneous=instantaneous,
+            method=method,
+            data=(data[0] if len(data) == 1 else data) if data else None,
+            report=report,
+        )
+        written = found.save(out or folder.with_name(f"{folder.name}-refined"))
+    terminal.show_discovery(found, written)
+
+
+@app.command()
 def bench(
     suite: Annotated[str, typer.Argument(help="Name of the suite; --list shows them.")] = "quick",
     rows: Annotated[str | None, typer.Option(help="Rows per system, several by comma.")] = None,
@@ -285,6 +330,9 @@ def bench(
     limit: Annotated[float | None, typer.Option(help="Most seconds per job.")] = None,
     jobs: Annotated[
         int | None, typer.Option(help="Processes.  [default: one per core]", show_default=False)
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of recorded data, for the suites that need it.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the results.  [default: bench-SUITE]")
@@ -313,6 +361,7 @@ def bench(
                 columns=names(columns),
                 limit=limit,
                 jobs=jobs,
+                data=data,
                 out=out,
                 report=report,
             )

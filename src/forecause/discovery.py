@@ -11,6 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from forecause.data.summary import DataSummary
+from forecause.errors import InputError
 from forecause.forecast.base import Forecaster
 from forecause.graph.lagged import LaggedGraph
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from forecause.forecast.base import Report
     from forecause.pipeline import DiscoverSettings
     from forecause.power import Power
+    from forecause.refine.instantaneous import InstantaneousMethod
     from forecause.refine.regimes import Regimes
     from forecause.report.plots import Plots
     from forecause.what_if import Effect
@@ -32,7 +34,7 @@ class Discovery:
     graph: LaggedGraph
     relevance: xr.Dataset  # statistics over (target, source, lag); see attribute.stream
     forecaster: Forecaster
-    losses: pd.DataFrame  # held-out loss per variable and candidate, and which was chosen
+    losses: pd.DataFrame  # held-out squared error per variable and candidate; which was chosen
     settings: DiscoverSettings
     data: DataSummary
     evidence: dict[str, Any] = field(default_factory=dict)  # for the page; see report.evidence
@@ -40,6 +42,9 @@ class Discovery:
     measured_power: Power | None = None  # what `power` found, if it was asked for
     regimes: Regimes | None = None  # when the mechanism changes, if it was asked for
     panel: Panel | None = None  # the data; not saved with the run
+    # held-out negative log-likelihood, laid out like `losses`, where the choice went by it: if a
+    # head other than mse took part
+    surprise: pd.DataFrame | None = None
 
     @property
     def scores(self) -> xr.DataArray:
@@ -47,7 +52,10 @@ class Discovery:
         return self.relevance["relevance"]
 
     def forecast(self, steps: int = 1, series: str | None = None) -> pd.DataFrame:
-        """Forecast the next steps of a series (the last one by default), in the data's units."""
+        """Forecast the next steps of a series (the last one by default), in the data's units.
+
+        Of a variable of labels, the probability of each level, in columns named variable=level.
+        """
         from forecause.what_if import roll
 
         return roll(self, steps, series)
@@ -69,10 +77,35 @@ class Discovery:
         """The future of a series if some variables are held at a value, or at one per step.
 
         Compare with `forecast(steps)`. `draws` futures with noise instead of their mean course.
+        A variable of labels is held at a level; in a draw, one of its columns is 1.
         """
         from forecause.what_if import roll
 
         return roll(self, steps, series, do, draws, seed)
+
+    def refine(
+        self,
+        *,
+        latent: bool = False,
+        instantaneous: bool = False,
+        method: InstantaneousMethod = "pcmci+",
+        data: Any = None,
+        report: Report | None = None,
+    ) -> Discovery:
+        """This run with its graph refined for hidden common causes, or for effects within a row.
+
+        A run that was loaded reads its data again from where it came from, or from `data`.
+        """
+        from forecause.refine.run import refine
+
+        return refine(
+            self,
+            latent=latent,
+            instantaneous=instantaneous,
+            method=method,
+            data=data,
+            report=report,
+        )
 
     def power(
         self, seed: int = 0, repeats: int | None = None, report: Report | None = None
@@ -83,6 +116,11 @@ class Discovery:
         """
         from forecause.power import measure_power
 
+        if self.data.labels:
+            raise InputError(
+                "The power of a run with labels cannot be measured: futures of numbers are all "
+                "that is simulated; leave the labels out."
+            )
         return measure_power(self, seed=seed, repeats=repeats, report=report)
 
     def with_power(

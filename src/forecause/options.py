@@ -11,3 +11,4 @@ ReadoutName = Literal[
 ]
 RuleName = Literal["auto", "fdr", "top-k", "global-top-k", "uniform"]
 ByName = Literal["score", "rank"]
+InstantaneousName = Literal["pcmci+", "dynotears"]

@@ -85,12 +85,7 @@ def effect_change(windows: Windows, forecaster: Forecaster) -> Change:
     if min(m.count for m in moments) <= inputs:  # many short series may be split unevenly
         return none
     apart = sum(m.loss(m.solve()).numpy() * m.count for m in moments)
-    together = Moments(
-        count,
-        torch.stack([m.gram for m in moments]).sum(0),
-        torch.stack([m.cross for m in moments]).sum(0),
-        torch.stack([m.square for m in moments]).sum(0),
-    )
+    together = Moments.added(moments)
     joint = together.loss(together.solve()).numpy() * count
     more, freedom = (len(parts) - 1) * inputs, count - len(parts) * inputs
     apart = np.maximum(apart, 1e-12 * count)

@@ -177,9 +177,9 @@ def test_the_command_lists_suites_and_refuses_what_it_cannot_run(monkeypatch, ca
     code, shown = call("--list")
     assert code == 0
     assert len(shown.out.splitlines()) == len(SUITES)
-    code, shown = call("post-processing")
+    code, shown = call("dream3")
     assert (code, shown.out) == (2, "")
-    assert "not available yet" in shown.err
+    assert "--data" in shown.err
     code, shown = call("quick", "--rows", "many")
     assert code == 2
     assert "Expected whole numbers joined by commas, found 'many'" in shown.err

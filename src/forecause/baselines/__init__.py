@@ -1,4 +1,7 @@
-"""The methods people use instead, behind one signature: `(panel, max_lag, seed) -> LaggedGraph`."""
+"""The methods people use instead, behind one signature: `(panel, max_lag, seed) -> LaggedGraph`.
+
+Those that can respect prior knowledge take it as a fourth argument, `knowledge`.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,12 @@ from dataclasses import dataclass
 from forecause.data.panel import Panel
 from forecause.errors import InputError
 from forecause.graph.lagged import LaggedGraph
+from forecause.knowledge import Knowledge
 
-Method = Callable[[Panel, int, int], LaggedGraph]
+Method = Callable[..., LaggedGraph]
+"""(panel, max_lag, seed), and `knowledge` where the baseline respects it."""
+
+NOTHING = Knowledge()
 
 __all__ = ["BASELINES", "Baseline", "Method", "run_baseline"]
 
@@ -24,6 +31,7 @@ class Baseline:
     function: str
     nonlinear: bool = False
     extra: str | None = None  # the optional dependency group it needs
+    respects_knowledge: bool = False  # forbidden and required edges
 
     def load(self) -> Method:
         """The function itself; its packages are imported only now."""
@@ -34,24 +42,40 @@ class Baseline:
 
 
 BASELINES: dict[str, Baseline] = {
-    "pcmci": Baseline("PCMCI", "pcmci", "pcmci", extra="baselines"),
-    "pcmci-fdr": Baseline("PCMCI (FDR)", "pcmci", "pcmci_fdr", extra="baselines"),
-    "pcmci+": Baseline("PCMCI+", "pcmci", "pcmci_plus", extra="baselines"),
-    "lpcmci": Baseline("LPCMCI", "lpcmci", "lpcmci", extra="baselines"),
+    "pcmci": Baseline("PCMCI", "pcmci", "pcmci", extra="baselines", respects_knowledge=True),
+    "pcmci-fdr": Baseline(
+        "PCMCI (FDR)", "pcmci", "pcmci_fdr", extra="baselines", respects_knowledge=True
+    ),
+    "pcmci+": Baseline("PCMCI+", "pcmci", "pcmci_plus", extra="baselines", respects_knowledge=True),
+    "pcmci+-now": Baseline(
+        "PCMCI+ with lag 0", "pcmci", "pcmci_plus_now", extra="baselines", respects_knowledge=True
+    ),
+    "lpcmci": Baseline("LPCMCI", "lpcmci", "lpcmci", extra="baselines", respects_knowledge=True),
     "var-lingam": Baseline("VAR-LiNGAM", "var_lingam", "var_lingam", extra="baselines"),
-    "dynotears": Baseline("DYNOTEARS", "dynotears", "dynotears"),
+    "dynotears": Baseline("DYNOTEARS", "dynotears", "dynotears", respects_knowledge=True),
     "nts-notears": Baseline("NTS-NOTEARS", "nts_notears", "nts_notears", nonlinear=True),
     "tcdf": Baseline("TCDF", "tcdf", "tcdf", nonlinear=True),
     "granger-pairwise": Baseline("Pairwise Granger", "granger", "granger_pairwise"),
-    "granger": Baseline("Multivariate Granger", "granger", "granger"),
-    "var-fdr": Baseline("VAR (FDR)", "var_fdr", "var_fdr"),
+    "granger": Baseline("Multivariate Granger", "granger", "granger", respects_knowledge=True),
+    "var-fdr": Baseline("VAR (FDR)", "var_fdr", "var_fdr", respects_knowledge=True),
     "cmlp": Baseline("Neural Granger (cMLP)", "cmlp", "cmlp", nonlinear=True),
     "random": Baseline("Random guess", "random_guess", "random_guess"),
 }
 
 
-def run_baseline(name: str, panel: Panel, max_lag: int, seed: int = 0) -> LaggedGraph:
-    """Run the baseline of this name."""
+def run_baseline(
+    name: str, panel: Panel, max_lag: int, seed: int = 0, knowledge: Knowledge = NOTHING
+) -> LaggedGraph:
+    """Run the baseline of this name, within what is known of the edges."""
     if name not in BASELINES:
         raise InputError(f"Unknown baseline {name!r}; choose one of {', '.join(BASELINES)}.")
-    return BASELINES[name].load()(panel, max_lag, seed)
+    baseline = BASELINES[name]
+    if not knowledge:
+        return baseline.load()(panel, max_lag, seed)
+    if not baseline.respects_knowledge:
+        able = [other for other in BASELINES if BASELINES[other].respects_knowledge]
+        raise InputError(
+            f"The baseline {name!r} cannot respect forbidden or required edges; leave them out or "
+            f"choose one of {', '.join(able)}."
+        )
+    return baseline.load()(panel, max_lag, seed, knowledge)

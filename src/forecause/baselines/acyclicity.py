@@ -59,14 +59,14 @@ def without_cycles(weights: FloatArray) -> FloatArray:
     low, high = 0, len(cuts) - 1
     while low < high:
         middle = (low + high) // 2
-        if _has_cycle(sizes > cuts[middle]):
+        if has_cycle(sizes > cuts[middle]):
             low = middle + 1
         else:
             high = middle
     return np.where(sizes > cuts[low], weights, 0.0)
 
 
-def _has_cycle(edges: npt.NDArray[np.bool_]) -> bool:
+def has_cycle(edges: npt.NDArray[np.bool_]) -> bool:
     """Whether some walk along the edges (source, target) has as many steps as there are nodes."""
     walks = edges.astype(np.float64)
     for _ in range(len(edges).bit_length()):

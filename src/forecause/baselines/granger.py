@@ -12,21 +12,29 @@ import numpy as np
 
 from forecause.baselines.answer import graph_of
 from forecause.baselines.design import FloatArray, Moments
-from forecause.baselines.ols import by_edge, full_regression, lags_of, regress
+from forecause.baselines.links import Links
+from forecause.baselines.ols import edge_tests, lags_of, regress, regressions
 from forecause.data import Panel
 from forecause.graph import LaggedGraph
+from forecause.knowledge import Knowledge
 
 LEVEL = 0.05
+NOTHING = Knowledge()
 
 
-def granger(panel: Panel, max_lag: int, seed: int) -> LaggedGraph:
-    """Multivariate: the lags of a source are tested next to the lags of all other variables."""
+def granger(panel: Panel, max_lag: int, seed: int, knowledge: Knowledge = NOTHING) -> LaggedGraph:
+    """Multivariate: the lags of a source are tested next to the lags of all other variables.
+
+    Forbidden edges are left out of the regressions.
+    """
     moments = Moments.of(panel, max_lag)
-    fit = full_regression(moments)
-    sources = range(moments.variables)
-    first_lag = moments.variables  # column of lag 1 of variable 0
-    pair_p = np.stack([fit.group_p(lags_of(moments, j) - first_lag) for j in sources], axis=1)
-    return _tested(panel, by_edge(moments, fit.t), by_edge(moments, fit.p), pair_p)
+    links = Links.of(panel, max_lag, knowledge, first_lag=1)
+    pair_p = np.ones((moments.variables, moments.variables))
+    for target, columns, fit in regressions(moments, links.allowed):
+        for source in np.unique(columns % moments.variables):
+            group = np.flatnonzero(columns % moments.variables == source)
+            pair_p[target, source] = fit.group_p(group)[0]
+    return _tested(panel, *edge_tests(moments, links.allowed), pair_p, links)
 
 
 def granger_pairwise(panel: Panel, max_lag: int, seed: int) -> LaggedGraph:
@@ -44,11 +52,14 @@ def granger_pairwise(panel: Panel, max_lag: int, seed: int) -> LaggedGraph:
             fit = regress(moments, predictors, np.array([i]))
             t[i, j], p[i, j] = fit.t[:max_lag, 0], fit.p[:max_lag, 0]
             pair_p[i, j] = fit.group_p(tested)[0]
-    return _tested(panel, t, p, pair_p)
+    return _tested(panel, t, p, pair_p, Links.of(panel, max_lag, NOTHING, first_lag=1))
 
 
-def _tested(panel: Panel, t: FloatArray, p: FloatArray, pair_p: FloatArray) -> LaggedGraph:
+def _tested(
+    panel: Panel, t: FloatArray, p: FloatArray, pair_p: FloatArray, links: Links
+) -> LaggedGraph:
     """The graph of t statistics and p-values (target, source, lag) and pairs (target, source)."""
     strength = np.abs(t)
     lags = (p <= LEVEL) | (strength == strength.max(axis=2, keepdims=True))
-    return graph_of(panel, strength, lags & (pair_p <= LEVEL)[:, :, None], p_value=p)
+    chosen = links.completed(strength, lags & (pair_p <= LEVEL)[:, :, None])
+    return graph_of(panel, strength, chosen, p_value=p)

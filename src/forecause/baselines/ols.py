@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +36,11 @@ class Regression:
         from scipy.special import stdtr
 
         return np.asarray(2 * stdtr(self.freedom, -np.abs(self.t)))
+
+    def only(self, target: int) -> Regression:
+        """The fit of one target."""
+        one = slice(target, target + 1)
+        return replace(self, coefficients=self.coefficients[:, one], noise=self.noise[one])
 
     def group_p(self, group: Index) -> FloatArray:
         """p-values (target,) of the F-test that all predictors in `group` have no effect."""
@@ -82,6 +88,32 @@ def full_regression(moments: Moments) -> Regression:
     """The vector autoregression: every variable on all lags of all variables."""
     columns = np.arange(len(moments.cross))
     return regress(moments, columns[moments.variables :], columns[: moments.variables])
+
+
+def regressions(
+    moments: Moments, allowed: npt.NDArray[np.bool_]
+) -> Iterator[tuple[int, Index, Regression]]:
+    """Every target on its allowed lags (target, source, lag): target, columns and fit.
+
+    Targets that nothing may drive are left out; where all is allowed, the fit is shared.
+    """
+    columns = np.arange(moments.variables, len(moments.cross))
+    whole = full_regression(moments) if allowed.all(axis=(1, 2)).any() else None
+    for target, own in enumerate(allowed):
+        chosen = columns[own.T.ravel()]  # columns run over (lag, source)
+        if whole is not None and own.all():
+            yield target, chosen, whole.only(target)
+        elif len(chosen):
+            yield target, chosen, regress(moments, chosen, np.array([target]))
+
+
+def edge_tests(moments: Moments, allowed: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
+    """t statistics and p-values (target, source, lag); what is not allowed has 0 and NaN."""
+    t, p = np.zeros(allowed.shape), np.full(allowed.shape, np.nan)
+    for target, columns, fit in regressions(moments, allowed):
+        lags, sources = np.divmod(columns, moments.variables)
+        t[target, sources, lags - 1], p[target, sources, lags - 1] = fit.t[:, 0], fit.p[:, 0]
+    return t, p
 
 
 def by_edge(moments: Moments, values: FloatArray) -> FloatArray:

@@ -46,6 +46,11 @@ def partial_correlation() -> Any:
     return load("tigramite.independence_tests.parcorr").ParCorr(verbosity=0)
 
 
+def by_target(matrix: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """tigramite's (source, target, lag 0 ..) as (target, source, lag 0 ..)."""
+    return matrix.transpose(1, 0, 2)
+
+
 def lagged(matrix: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """tigramite's (source, target, lag 0 ..) as (target, source, lag 1 ..)."""
-    return matrix.transpose(1, 0, 2)[:, :, 1:]
+    return by_target(matrix)[:, :, 1:]

@@ -6,21 +6,26 @@ import numpy as np
 
 from forecause.baselines.answer import graph_of
 from forecause.baselines.design import Moments
-from forecause.baselines.ols import by_edge, full_regression
+from forecause.baselines.links import Links
+from forecause.baselines.ols import edge_tests
 from forecause.data import Panel
 from forecause.graph import LaggedGraph
 from forecause.graph.fdr import adjusted_p_values
+from forecause.knowledge import Knowledge
 
 FDR = 0.05
+NOTHING = Knowledge()
 
 
-def var_fdr(panel: Panel, max_lag: int, seed: int) -> LaggedGraph:
-    """Edges whose coefficient in the full vector autoregression survives a 5 % FDR.
+def var_fdr(panel: Panel, max_lag: int, seed: int, knowledge: Knowledge = NOTHING) -> LaggedGraph:
+    """Edges whose coefficient in the vector autoregression survives a 5 % FDR.
 
-    The score is |t|. Nothing is random here: the seed is not used.
+    Forbidden edges are left out of the regressions. The score is |t|. Nothing is random here: the
+    seed is not used.
     """
     moments = Moments.of(panel, max_lag)
-    fit = full_regression(moments)
-    p = by_edge(moments, fit.p)
+    links = Links.of(panel, max_lag, knowledge, first_lag=1)
+    t, p = edge_tests(moments, links.allowed)
     q = adjusted_p_values(p)
-    return graph_of(panel, np.abs(by_edge(moments, fit.t)), q <= FDR, p_value=p, q_value=q)
+    chosen = links.completed(np.abs(t), q <= FDR)
+    return graph_of(panel, np.abs(t), chosen, p_value=p, q_value=q)

@@ -115,6 +115,7 @@ _FOREIGN = {
     "pcmci": ("tigramite.pcmci", "tigramite.independence_tests.parcorr"),
     "pcmci-fdr": ("tigramite.pcmci", "tigramite.independence_tests.parcorr"),
     "pcmci+": ("tigramite.pcmci", "tigramite.independence_tests.parcorr"),
+    "pcmci+-now": ("tigramite.pcmci", "tigramite.independence_tests.parcorr"),
     "lpcmci": ("tigramite.lpcmci", "tigramite.independence_tests.parcorr"),
     "var-lingam": ("lingam",),
 }
@@ -145,6 +146,10 @@ METHODS: dict[str, Method] = {
     "intervention-agreement": _studied("DOT", "intervention_agreement"),
     "known-domains": _studied("Forecause, segments known", "known_domains", "domains"),
     "domain-input": _studied("Transformer", "domain_input", "domains"),
+    "latent-refinement": _studied("Forecause", "latent_refinement", "refinement", cost=20.0),
+    "instantaneous-refinement": _studied(
+        "Forecause", "instantaneous_refinement", "refinement", cost=20.0
+    ),
     "unknown-regimes": _studied("Forecause, regimes", "unknown_regimes", "domains", cost=2.0),
     **{f"{name}-by-domain": _rival_by_domain(name) for name in BY_DOMAIN},
 }

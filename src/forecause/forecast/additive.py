@@ -7,7 +7,7 @@ from torch import Tensor
 
 from forecause.data.windows import Windows
 from forecause.forecast.base import Forecaster, ForecasterSettings, Report, silent
-from forecause.forecast.regression import Moments
+from forecause.forecast.regression import Moments, cross_validated
 from forecause.forecast.rules import PLAIN, Rules, activation
 
 
@@ -15,7 +15,7 @@ class AdditiveSettings(ForecasterSettings):
     """Each input enters as a natural cubic spline: a line and `knots` - 2 bends."""
 
     knots: int = 5
-    ridges: tuple[float, ...] = (0.0, 1e-4, 1e-3, 1e-2, 1e-1)
+    ridges: tuple[float, ...] = (0.0, 1e-4, 1e-3, 1e-2, 1e-1, 0.3, 1.0, 3.0, 10.0)
 
 
 class Additive(Forecaster):
@@ -60,16 +60,15 @@ class Additive(Forecaster):
     ) -> None:
         report("fitting the additive model", 0.0)
         self.get_buffer("knots").copy_(place_knots(windows, self.settings.knots))
-        taught, kept = Moments.of(windows, self.design), Moments.of(held_out, self.design)
+        blocks = Moments.by_block(windows, self.design)
         allowed = (
             self.get_buffer("allowed")
             .flatten(1)
             .T.repeat_interleave(self.settings.knots - 1, dim=0)
         )
-        solutions = [taught.solve(ridge, allowed) for ridge in self.settings.ridges]
-        losses = torch.stack([kept.loss(found) for found in solutions])
-        for target, best in enumerate(losses.argmin(0).tolist()):
-            self._set(target, solutions[best][:, target])
+        solution = cross_validated(blocks, self.settings.ridges, allowed)[0]
+        for target in range(self.n_variables):
+            self._set(target, solution[:, target])
         self.settle_noise(held_out)
 
     def design(self, past: Tensor) -> Tensor:

@@ -15,6 +15,7 @@ from forecause.data.windows import Windows
 from forecause.errors import InputError
 
 BATCH = 4096
+BLOCKS = 5  # of time, each left out once to choose a penalty
 
 
 def _following(window: Tensor) -> Tensor:
@@ -44,6 +45,22 @@ class Moments:
         parts = [_products(batch.double(), design, response) for batch in windows.batches(BATCH)]
         gram, cross, square = (torch.stack(list(kind)).sum(0) for kind in zip(*parts, strict=True))
         return cls(len(windows), gram, cross, square)
+
+    @classmethod
+    def by_block(cls, windows: Windows, design: Callable[[Tensor], Tensor]) -> list[Moments]:
+        """The moments of BLOCKS consecutive stretches of the windows."""
+        pieces = np.array_split(np.arange(len(windows)), BLOCKS)
+        return [cls.of(windows.at(piece), design) for piece in pieces if len(piece)]
+
+    @classmethod
+    def added(cls, parts: Sequence[Moments]) -> Moments:
+        """The moments of several parts together."""
+        return cls(
+            sum(part.count for part in parts),
+            torch.stack([part.gram for part in parts]).sum(0),
+            torch.stack([part.cross for part in parts]).sum(0),
+            torch.stack([part.square for part in parts]).sum(0),
+        )
 
     @classmethod
     def resampled(
@@ -116,6 +133,28 @@ class Moments:
             f = (explained / len(rows) / variance).numpy()
             p_values[:, g] = stats.f.sf(f, len(rows), freedom)
         return p_values
+
+
+def cross_validated(
+    blocks: Sequence[Moments], ridges: Sequence[float], allowed: Tensor
+) -> tuple[Tensor, float]:
+    """Coefficients with the penalty that forecasts left-out blocks of time best, and the penalty.
+
+    One penalty for all targets: shrunk by different amounts, their slopes could not be compared.
+    """
+    whole = Moments.added(blocks)
+    if len(blocks) < 2:
+        return whole.solve(max(ridges), allowed), max(ridges)
+
+    def judged(ridge: float) -> float:
+        total = 0.0
+        for left_out, block in enumerate(blocks):
+            rest = Moments.added([b for i, b in enumerate(blocks) if i != left_out])
+            total += float(block.loss(rest.solve(ridge, allowed)).sum()) * block.count
+        return total
+
+    best = min(ridges, key=judged)
+    return whole.solve(best, allowed), best
 
 
 def _products(

@@ -11,6 +11,7 @@ from typing import Any
 from forecause.errors import InputError
 from forecause.graph.columns import Cell, edge_records, edge_table
 from forecause.graph.lagged import LaggedGraph
+from forecause.graph.marks import CAUSE
 from forecause.graph.textfile import save_text, text_of
 
 WORDS = {"true": True, "false": False, "nan": math.nan, "inf": math.inf, "minus_inf": -math.inf}
@@ -23,14 +24,18 @@ MAX_LAG = re.compile(r"max_lag=(\d+);")
 
 
 def to_dot(graph: LaggedGraph, path: str | Path | None = None) -> str:
-    """The graph as DOT: variables are the nodes n0, n1, ... and edges are labelled by their lag."""
+    """The graph as DOT: variables are the nodes n0, n1, ... and edges are labelled by their lag.
+
+    A `mark` is drawn by the ends of its edge: a head for >, a circle for o, nothing else.
+    """
     place = {name: f"n{i}" for i, name in enumerate(graph.variables)}
     lines = [f"max_lag={graph.max_lag};"]
     lines += [f"{place[name]} [label={_quoted(name)}];" for name in graph.variables]
     for edge in edge_records(graph.edges):
         source, target = place[str(edge.pop("source"))], place[str(edge.pop("target"))]
         details = [f"{_name(key)}={_value(cell)}" for key, cell in edge.items() if cell is not None]
-        lines.append(f'{source} -> {target} [label="{edge["lag"]}", {", ".join(details)}];')
+        drawn = [f'label="{edge["lag"]}"', *_ends(edge.get("mark"))]
+        lines.append(f"{source} -> {target} [{', '.join(drawn + details)}];")
     body = "".join(f"  {line}\n" for line in lines)
     return save_text(f"digraph forecause {{\n{body}}}\n", path)
 
@@ -59,9 +64,19 @@ def from_dot(source: str | Path) -> LaggedGraph:
 
 
 def _details(text: str) -> dict[str, Any]:
-    """Attributes of an edge; the first one is the label we draw, not a column."""
-    pairs = ATTRIBUTE.findall(text)[1:]
-    return {_unquoted(key): _cell(value) for key, value in pairs}
+    """Attributes of an edge; those before the lag are how it is drawn, not columns."""
+    pairs = ATTRIBUTE.findall(text)
+    first = [key for key, _ in pairs].index("lag") if any(k == "lag" for k, _ in pairs) else 1
+    return {_unquoted(key): _cell(value) for key, value in pairs[first:]}
+
+
+def _ends(mark: Cell) -> list[str]:
+    """How the ends of an edge with this mark are drawn; the usual arrow needs no words."""
+    if not isinstance(mark, str) or len(mark) != 3 or mark == CAUSE:
+        return []
+    shape = {">": "normal", "<": "normal", "o": "odot"}
+    tail, head = (shape.get(end, "none") for end in (mark[0], mark[2]))
+    return ["dir=both", f"arrowtail={tail}", f"arrowhead={head}"]
 
 
 def _name(key: str) -> str:

@@ -21,6 +21,7 @@ from forecause.graph.columns import EDGE_COLUMNS, Cell, edge_records, edge_table
 from forecause.graph.dot import from_dot, to_dot
 from forecause.graph.json_format import read_json, to_json
 from forecause.graph.lagged import LaggedGraph
+from forecause.graph.marks import CAUSE, mirrored
 from forecause.graph.textfile import save_text, text_of
 
 __all__ = [
@@ -38,7 +39,6 @@ __all__ = [
     "to_tigramite",
 ]
 
-ARROW = "-->"
 MARK = re.compile("[-<ox+].[->ox+]")  # tigramite's links, such as --> o-> <-> x-x
 
 # Characters XML cannot hold are written as _xHHHH_, the way office documents do.
@@ -137,7 +137,7 @@ def to_tigramite(graph: LaggedGraph) -> npt.NDArray[np.str_]:
     place = {name: i for i, name in enumerate(graph.variables)}
     links = np.full((len(place), len(place), graph.max_lag + 1), "", dtype="<U3")
     for edge in edge_records(graph.edges):
-        mark = str(edge.get("mark") or ARROW)
+        mark = str(edge.get("mark") or CAUSE)
         if not MARK.fullmatch(mark):
             raise InputError(f"The mark {mark!r} is not one of tigramite's, such as '-->'.")
         source, target = place[str(edge["source"])], place[str(edge["target"])]
@@ -149,7 +149,7 @@ def to_tigramite(graph: LaggedGraph) -> npt.NDArray[np.str_]:
             )
         links[source, target, lag] = mark
         if lag == 0:
-            links[target, source, 0] = _mirrored(mark)
+            links[target, source, 0] = mirrored(mark)
     return links
 
 
@@ -166,7 +166,7 @@ def from_tigramite(links: npt.NDArray[np.str_], variables: Sequence[str]) -> Lag
     records = []
     for i, j, lag in np.argwhere(links != ""):
         mark = str(links[i, j, lag])
-        if lag == 0 and links[j, i, 0] != _mirrored(mark):
+        if lag == 0 and links[j, i, 0] != mirrored(mark):
             raise InputError(
                 f"The links between {variables[i]!r} and {variables[j]!r} at lag 0 do not mirror."
             )
@@ -175,13 +175,9 @@ def from_tigramite(links: npt.NDArray[np.str_], variables: Sequence[str]) -> Lag
             continue  # the same link, seen from its other end
         record = {"source": variables[i], "target": variables[j], "lag": int(lag), "score": 1.0}
         records.append({**record, "mark": mark})
-    if all(record["mark"] == ARROW for record in records):
+    if all(record["mark"] == CAUSE for record in records):
         records = [{k: v for k, v in record.items() if k != "mark"} for record in records]
     return LaggedGraph(tuple(variables), links.shape[2] - 1, edge_table(records))
-
-
-def _mirrored(mark: str) -> str:
-    return mark[::-1].translate(str.maketrans("<>", "><"))
 
 
 def _csv_cell(cell: Cell) -> str:

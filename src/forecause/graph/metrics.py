@@ -16,6 +16,7 @@ import xarray as xr
 
 from forecause.errors import InputError
 from forecause.graph.lagged import AXES, LaggedGraph
+from forecause.graph.marks import CAUSAL, WITHOUT_DIRECTION, marks_of
 
 Scores = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -56,6 +57,10 @@ def score_graph(predicted: LaggedGraph, truth: LaggedGraph) -> Metrics:
     lines from recall 0, precision 1) and counts, pooled over targets; `null` holds what guessing
     every candidate with the truth's density scores in each view.
 
+    Only causal edges count (`LaggedGraph.causal`): a lag-0 edge without a direction is one that
+    was not found, and no false one either. If there are lag-0 edges, `adjacency` has the same
+    metrics for the lagged edges and the unordered lag-0 pairs, with or without a direction.
+
     Variables are matched by name and the larger lag window counts. Lag 0 takes part only if one
     of the graphs has such an edge. Candidates are ranked by `predicted.scores`, or else by the
     scores of its edges, all others below; ranking metrics are None without scores, or when all
@@ -64,8 +69,10 @@ def score_graph(predicted: LaggedGraph, truth: LaggedGraph) -> Metrics:
     lag_accuracy looks at the (source, target) pairs found in both graphs: the share for which the
     strongest predicted lag is a true one; lag_set_accuracy, for which all lags agree.
     """
-    lagged = _aligned(predicted, truth)
+    lagged = _aligned(predicted.causal, truth.causal, _has_instantaneous(predicted, truth))
     views = _views(lagged)
+    if _has_instantaneous(predicted, truth):
+        views["adjacency"] = _adjacency(predicted, truth)
     result: Metrics = {name: _metrics(view) for name, view in views.items()}
     result["lagged"] |= _lag_metrics(lagged)
     result["lagged_no_self"] |= _lag_metrics(views["lagged_no_self"])
@@ -96,7 +103,7 @@ def oracle_f1(predicted_scores: xr.DataArray, truth: LaggedGraph) -> float | Non
     from sklearn.metrics import precision_recall_curve
 
     ranked = LaggedGraph.from_scores(predicted_scores, np.zeros(predicted_scores.shape, dtype=bool))
-    view = _aligned(ranked, truth)
+    view = _aligned(ranked, truth.causal, _has_instantaneous(ranked, truth))
     if view.scores is None or not view.true[view.candidates].any():
         return None
     precision, recall, _ = precision_recall_curve(
@@ -105,10 +112,35 @@ def oracle_f1(predicted_scores: xr.DataArray, truth: LaggedGraph) -> float | Non
     return float((2 * precision * recall / np.maximum(precision + recall, 1e-300)).max())
 
 
-def _aligned(predicted: LaggedGraph, truth: LaggedGraph) -> _View:
+def _has_instantaneous(*graphs: LaggedGraph) -> bool:
+    return any((graph.edges["lag"] == 0).any() for graph in graphs)
+
+
+def _adjacency(predicted: LaggedGraph, truth: LaggedGraph) -> _View:
+    """Lagged edges, and lag-0 pairs in whichever order they are given; confounding is none."""
+    view = _aligned(_with_undirected(predicted), _with_undirected(truth), True)
+    candidates = view.candidates.copy()
+    candidates[:, :, 0] = np.tri(len(candidates), k=-1, dtype=bool)  # one place for each pair
+    chosen, true = (_either_way(mask) for mask in (view.chosen, view.true))
+    scores = None if view.scores is None else _either_way(view.scores)
+    return _View(chosen, true, scores, candidates)
+
+
+def _with_undirected(graph: LaggedGraph) -> LaggedGraph:
+    kept = marks_of(graph.edges).isin((*CAUSAL, *WITHOUT_DIRECTION))
+    return replace(graph, edges=graph.edges[kept], domains={})
+
+
+def _either_way(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The larger of the two entries of each lag-0 pair, at both of its places."""
+    joined = values.copy()
+    joined[:, :, 0] = np.maximum(values[:, :, 0], values[:, :, 0].T)
+    return joined
+
+
+def _aligned(predicted: LaggedGraph, truth: LaggedGraph, has_instantaneous: bool) -> _View:
     """Both graphs over the truth's variables and the larger lag window."""
     _check_variables(predicted.variables, truth.variables)
-    has_instantaneous = any((graph.edges["lag"] == 0).any() for graph in (predicted, truth))
     lags = np.arange(0 if has_instantaneous else 1, max(predicted.max_lag, truth.max_lag) + 1)
     chosen, true = (_mask(graph, truth.variables, lags) for graph in (predicted, truth))
     candidates = np.ones(true.shape, dtype=bool)

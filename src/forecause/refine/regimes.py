@@ -234,7 +234,7 @@ class _Search:
         return growth - PRICE * float(np.log(len(self.windows)))
 
     def _judged_group(self, stretches: Sequence[tuple[int, int]]) -> Tensor:
-        a, b = (_added([fold.between(*s) for s in stretches]) for fold in self.sums)
+        a, b = (Moments.added([fold.between(*s) for s in stretches]) for fold in self.sums)
         return b.loss(a.solve(RIDGE)) * b.count + a.loss(b.solve(RIDGE)) * a.count
 
 
@@ -267,15 +267,6 @@ def _halves(windows: Windows, low: int, high: int) -> tuple[Moments, Moments]:
     return Moments.of(windows.at(early), _flat), Moments.of(windows.at(late), _flat)
 
 
-def _added(parts: Sequence[Moments]) -> Moments:
-    return Moments(
-        sum(part.count for part in parts),
-        torch.stack([part.gram for part in parts]).sum(0),
-        torch.stack([part.cross for part in parts]).sum(0),
-        torch.stack([part.square for part in parts]).sum(0),
-    )
-
-
 def _partition(costs: Array, count: int) -> list[int]:
     """Edges of exactly `count` stretches with the least cost, as far as there are blocks."""
     blocks = len(costs) - 1
@@ -294,7 +285,7 @@ def _partition(costs: Array, count: int) -> list[int]:
 
 
 def _fit(sums: Sequence[_Cumulative], low: int, high: int) -> Tensor:
-    return _added([fold.between(low, high) for fold in sums]).solve(RIDGE)
+    return Moments.added([fold.between(low, high) for fold in sums]).solve(RIDGE)
 
 
 def _errors(windows: Windows, coefficients: Tensor, noise: Tensor) -> Array:

@@ -31,6 +31,9 @@ GLOSSARY = {
     "sd_rank": "Standard deviation of that place.",
     "sign_consistency": "1: always the same direction; 0: as often up as down.",
     "stability": "Share of repetitions in which the edge was found.",
+    "domains": "The domains or regimes in which the edge was found.",
+    "mark": "--> a cause; o-> perhaps a hidden common cause; <-> a hidden common cause; o-o and "
+    "x-x without a known direction.",
 }
 
 
@@ -53,7 +56,7 @@ def page_data(
         "sentences": sentences(found),
         "lag_names": [lag_text(lag, time) for lag in range(_longest(graph, others) + 1)],
         "glossary": GLOSSARY,
-        "sd": short(found.data.sd),
+        "sd": short(found.data.spread),
         "evidence": {k: v for k, v in found.evidence.items() if k != "origin"},
     }
 
@@ -67,12 +70,12 @@ def sentences(found: Discovery) -> list[str]:
     """One sentence of evidence per edge, in the order of the edge table."""
     place = {name: i for i, name in enumerate(found.graph.variables)}
     shown = {tuple(entry["edge"]): entry for entry in found.evidence.get("edges", [])}
-    time = found.evidence.get("time", {})
+    time, spread = found.evidence.get("time", {}), found.data.spread
     return [
         edge_sentence(
             edge,
             shown.get((place[str(edge["source"])], place[str(edge["target"])], edge["lag"])),
-            float(found.data.sd[place[str(edge["target"])]]),
+            float(spread[place[str(edge["target"])]]),
             time,
         )
         for edge in edge_records(found.graph.edges)
@@ -113,8 +116,8 @@ def _signs(found: Discovery) -> str:
     """One of + - 0 for every candidate, in the order (target, source, lag)."""
     if "effect" not in found.relevance:
         return ""
-    signs = np.sign(found.relevance["effect"].values).astype(int).ravel()
-    return "".join("0+-"[sign] for sign in np.nan_to_num(signs))
+    signs = np.sign(np.nan_to_num(found.relevance["effect"].values)).astype(int).ravel()
+    return "".join("0+-"[sign] for sign in signs)
 
 
 def _longest(graph: LaggedGraph, others: list[LaggedGraph]) -> int:

@@ -16,6 +16,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from forecause.attribute.variables import Columns
+from forecause.data.labels import Coding
 from forecause.data.windows import Windows
 from forecause.forecast.base import Forecaster
 from forecause.forecast.choice import Choice
@@ -46,13 +48,15 @@ def collect(found: Discovery, windows: Windows) -> dict[str, Any]:
     held_out = found.forecaster.seen(windows).split(found.settings.held_out)[1]
     edges = strongest_edges(found.graph)
     look = Look(found.forecaster, found.forecaster.seen(windows), held_out)
+    whole = course(windows.panel)
+    whole["values"] = [whole["values"][column] for column in look.shown]
     responses = look.responses(edges)
     influences = look.influences(edges)
     lost = look.lost_without(edges)
     return {
         "format": FORMAT,
         "time": timing(windows.panel),
-        "course": course(windows.panel),
+        "course": whole,
         "stretch": look.close_up(),
         "edges": [
             {"edge": list(edge), "response": r, "influence": short(i), "lost": short(loss)}
@@ -60,6 +64,7 @@ def collect(found: Discovery, windows: Windows) -> dict[str, Any]:
         ],
         "domains": _domain_spans(windows),
         "origin": origin(),
+        **({"levels": look.levels_shown()} if look.coding.labels else {}),
     }
 
 
@@ -78,28 +83,66 @@ def strongest_edges(graph: LaggedGraph) -> list[Edge]:
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """A fitted forecaster beside the windows it is looked at with."""
+    """A fitted forecaster beside the windows it is looked at with.
+
+    Edges are those of variables; a label is shown by the probability of one of its levels.
+    """
 
     forecaster: Forecaster
     windows: Windows
     held_out: Windows
 
+    @property
+    def coding(self) -> Coding:
+        return self.windows.panel.coding
+
+    @property
+    def shown(self) -> npt.NDArray[np.int64]:
+        """The column of every variable that is drawn."""
+        return self.coding.shown(self.windows.scale.mean)
+
+    def levels_shown(self) -> dict[str, str]:
+        """The level of every label that is drawn."""
+        place = dict(zip(self.coding.variables, self.shown.tolist(), strict=True))
+        return {one.name: one.levels[place[one.name] - one.first] for one in self.coding.labels}
+
     @torch.no_grad()
     def responses(self, edges: Sequence[Edge]) -> list[dict[str, Any]]:
-        """Mean forecast of the target as the source is set to quantiles of its values."""
+        """Mean forecast of the target as the source is set to quantiles of its values.
+
+        A label as the source is set to its levels, numbered from 1; as the target it shows the
+        probability of the level that moves most.
+        """
         rounds = max(len(edges), 1) * GRID
         past = _spread(self.windows, self._affordable(RESPONSE_WINDOWS, rounds))[:, :-1]
         shares = torch.linspace(0.01, 0.99, GRID)
         grid = torch.quantile(_spread(self.windows, 2000)[:, -1], shares, dim=0)  # (grid, variable)
         curves = []
         for source, target, lag in edges:
-            changed = past.repeat(GRID, 1, 1)
-            changed[:, -lag, source] = grid[:, source].repeat_interleave(len(past))
-            forecast = self._forecast(changed, target).view(GRID, len(past)).mean(1)
-            curves.append(
-                {"x": self._units(grid[:, source], source), "y": self._units(forecast, target)}
-            )
+            columns, (x, values) = self.coding.columns(source), self._settings(source, grid)
+            changed = past.repeat(len(values), 1, 1)
+            changed[:, -lag, columns] = values.repeat_interleave(len(past), dim=0)
+            moved = self._forecast(changed, self.coding.columns(target))
+            forecast = moved.view(len(values), len(past), -1).mean(1)  # (point, column of target)
+            curves.append({"x": x, **self._curve(forecast, target)})
         return curves
+
+    def _settings(self, source: int, grid: Tensor) -> tuple[Any, Tensor]:
+        """What a variable is set to, as shown (point,) and as its columns (point, column)."""
+        label, columns = self.coding.label(source), self.coding.columns(source)
+        if label is None:
+            return self._units(grid[:, columns[0]], columns[0]), grid[:, columns]
+        scale, levels = self.windows.scale, np.eye(len(columns))
+        values = torch.from_numpy((levels - scale.mean[columns]) / scale.sd[columns]).float()
+        return short(np.arange(1, len(columns) + 1)), values
+
+    def _curve(self, forecast: Tensor, target: int) -> dict[str, Any]:
+        """The forecasts (point, column) of a variable's one column, or of its liveliest level."""
+        label, columns = self.coding.label(target), self.coding.columns(target)
+        units = forecast.numpy() * self.windows.scale.sd[columns]
+        place = int(np.argmax(np.ptp(units, axis=0)))
+        curve = {"y": self._units(forecast[:, place], columns[place])}
+        return curve if label is None else {**curve, "level": label.levels[place]}
 
     def influences(self, edges: Sequence[Edge]) -> Array:
         """Mean |d forecast / d input| in BINS equal stretches of the rows, (edge, bin)."""
@@ -115,7 +158,7 @@ class Look:
             )
             if len(inside):
                 past = _spread(self.windows.at(inside), per_bin)[:, :-1]
-                slopes = self.forecaster.jacobian(past).detach().abs().mean(0).numpy()
+                slopes = self._slopes(past).abs().mean(0).numpy()
                 values[:, bin_] = slopes[target, -lag, source]
         return values
 
@@ -124,14 +167,25 @@ class Look:
         """Relative growth of the held-out squared error when the input is its mean, (edge,)."""
         batch = _spread(self.held_out, self._affordable(LOSS_WINDOWS, max(len(edges), 1)))
         past, truth = batch[:, :-1], self.forecaster.following(batch)
+        weights = torch.from_numpy(self.coding.weights(self.windows.scale.mean)).float()
         before = (self.forecaster(past) - truth).square().mean(0)
         growth = np.full(len(edges), np.nan)
         for place, (source, target, lag) in enumerate(edges):
-            without = past.clone()
-            without[:, -lag, source] = 0.0  # standardised: the mean
-            after = (self._forecast(without, target) - truth[:, target]).square().mean()
-            growth[place] = float(after / before[target].clamp(min=1e-12) - 1)
+            without, columns = past.clone(), self.coding.columns(target)
+            without[:, -lag, self.coding.columns(source)] = 0.0  # standardised: the mean
+            error = (self._forecast(without, columns) - truth[:, columns]).square().mean(0)
+            share = weights[columns, target]
+            after, known = (error * share).sum(), (before[columns] * share).sum()
+            growth[place] = float(after / known.clamp(min=1e-12) - 1)
         return growth
+
+    def _slopes(self, past: Tensor) -> Tensor:
+        """d forecast / d input of variables, (batch, target, step, source)."""
+        slopes = self.forecaster.jacobian(past).detach()
+        if not self.forecaster.labels:
+            return slopes
+        columns = Columns(self.forecaster.n_variables, self.forecaster.labels)
+        return columns.of_variables(columns.signed(slopes))
 
     @torch.no_grad()
     def close_up(self) -> dict[str, Any]:
@@ -144,20 +198,21 @@ class Look:
         start, end = int(near.rows[0]), int(near.rows[-1]) + 1
         panel, scale = self.windows.panel, self.windows.scale
         values = np.asarray(panel.values[start - self.windows.max_lag : end], dtype=np.float64)
+        ahead = forecast.numpy() * scale.sd + scale.mean
         return {
-            "values": short(values.T),  # (variable, max_lag + row)
-            "forecast": short((forecast.numpy() * scale.sd + scale.mean).T),  # (variable, row)
-            "error_sd": short(error.numpy().std(0) * scale.sd),  # (variable,)
+            "values": short(values.T[self.shown]),  # (variable, max_lag + row)
+            "forecast": short(ahead.T[self.shown]),  # (variable, row)
+            "error_sd": short((error.numpy().std(0) * scale.sd)[self.shown]),  # (variable,)
             "ticks": ticks(panel, start, end),
         }
 
-    def _forecast(self, past: Tensor, target: int) -> Tensor:
-        """Forecast of one target, (batch,), asking only the model that makes it."""
+    def _forecast(self, past: Tensor, columns: npt.NDArray[np.int64]) -> Tensor:
+        """Forecast of one target's columns, (batch, column), by the only model that makes it."""
         model = self.forecaster
         if isinstance(model, Choice):
-            model = cast(Forecaster, model.members[model.settings.kinds[target]])
+            model = cast(Forecaster, model.members[model.settings.kinds[columns[0]]])
         past = past if model.domains else model.inputs(past)
-        return torch.cat([model(part)[:, target] for part in past.split(2048)])
+        return torch.cat([model(part)[:, columns] for part in past.split(2048)])
 
     def _affordable(self, wanted: int, rounds: int) -> int:
         """How many windows `rounds` evaluations may each use; the same on every machine."""

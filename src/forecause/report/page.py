@@ -64,6 +64,8 @@ def write_report(
         assumptions=assumptions(found),
         quality=_quality(found),
         has_var=_has_var(found),
+        loss_name="held-out squared error" + (" (labels: Brier)" if found.data.labels else ""),
+        has_surprise=found.surprise is not None,
         mean_place=round(100 / WORST, 1),
         reproduction=_reproduction(found),
     )
@@ -154,12 +156,20 @@ def _quality(found: Discovery) -> list[dict[str, Any]]:
                 "var": f"{var:.3f}",
                 "to_naive": _change(loss, naive),
                 "to_var": _change(loss, var),
+                "surprise": _surprise(found, str(name)),
                 "own_place": _place(loss),
                 "naive_place": _place(naive),
                 "var_place": _place(var) if has_var else 0,
             }
         )
     return rows
+
+
+def _surprise(found: Discovery, variable: str) -> str:
+    """Held-out negative log-likelihood of the model in use, where models were chosen by it."""
+    if found.surprise is None:
+        return ""
+    return f"{chosen_losses(found.surprise)[variable]:.3f}"
 
 
 def _change(loss: float, other: float) -> str:

@@ -89,12 +89,17 @@ class Plots:
         import torch
 
         from forecause.attribute.intervention import intervention
+        from forecause.attribute.variables import Columns
 
         sample, scores = self.found.data.sample, self.found.scores
         inputs = scores.sizes["source"] * scores.sizes["lag"]
         count = max(min(len(sample), INTERVENTION_WORK // inputs), 8)
         window = torch.from_numpy(sample[:count].astype(np.float32))
-        effect = intervention(self.found.forecaster, window).abs().mean(0)  # (target, step, source)
+        signed, model = intervention(self.found.forecaster, window), self.found.forecaster
+        if model.labels:
+            columns = Columns(model.n_variables, model.labels)
+            signed = columns.of_variables(columns.signed(signed))
+        effect = signed.abs().mean(0)  # (target, step, source)
         by_lag = scores.copy(data=effect.flip(1).transpose(1, 2).double().numpy())
         axes = _axes(axes, (5.0, 4.0))
         drawing.candidates(axes, scores, by_lag, self.found.graph, None)

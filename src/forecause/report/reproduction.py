@@ -35,14 +35,14 @@ def origin() -> dict[str, Any]:
 def commands(found: Discovery) -> dict[str, str]:
     """The command that made the run if known, else the one that would; and the same in Python."""
     known = found.evidence.get("origin", {}).get("command")
-    defaults = type(found.settings)()
+    defaults = type(found.settings)().model_dump(mode="json")
     changed = {
         name: value
         for name, value in found.settings.model_dump(mode="json").items()
-        if name != "max_lag" and value != getattr(defaults, name)
+        if name != "max_lag" and value != defaults[name]
     }
     options = " ".join(
-        f"--{name} {shlex.quote(str(value))}"
+        _option(name.replace("_", "-"), value)
         for name, value in changed.items()
         if name != "held_out"  # a setting of the library alone
     )
@@ -52,6 +52,14 @@ def commands(found: Discovery) -> dict[str, str]:
         "command": known or f"forecause discover DATA --max-lag {lag} {options}".rstrip(),
         "python": f'forecause.discover("DATA", max_lag={lag}{arguments})',
     }
+
+
+def _option(name: str, value: Any) -> str:
+    """A setting as the command takes it: a flag, once per value, or with its value."""
+    if isinstance(value, bool):
+        return f"--{name}" if value else f"--no-{name}"
+    values = value if isinstance(value, list) else [value]
+    return " ".join(f"--{name} {shlex.quote(str(one))}" for one in values)
 
 
 def _command(arguments: list[str]) -> str | None:

@@ -48,13 +48,7 @@ def edge_sentence(
     when = "within the same row" if edge["lag"] == 0 else f"{lag_text(edge['lag'], time)} later"
     reasons = []
     if shown:
-        curve = [y for y in shown["response"]["y"] if y is not None]
-        if curve:
-            span = (max(curve) - min(curve)) / sd
-            reasons.append(
-                f"across the usual values of {source} the forecast of "
-                f"{'the next' if itself else target} moves by {span:.2g} standard deviations"
-            )
+        reasons += _moves(shown["response"], source, "the next" if itself else target, sd)
         lost = shown["lost"]
         if lost is not None:
             reasons.append(_lost_text(lost))
@@ -65,6 +59,18 @@ def edge_sentence(
         reasons.append(f"it is found again in {100 * stability:.0f} % of the repetitions")
     because = f": {_listed(reasons)}" if reasons else ""
     return f"{source} {verb} {'itself' if itself else target} {when}{because}."
+
+
+def _moves(response: Mapping[str, Any], source: str, target: str, sd: float) -> list[str]:
+    """How far the forecast goes along the response curve; of a label, the chance of a level."""
+    curve = [y for y in response["y"] if y is not None]
+    if not curve:
+        return []
+    span, start = max(curve) - min(curve), f"across the usual values of {source}"
+    if "level" in response:
+        level = isolated(response["level"])
+        return [f"{start} the chance of {target} being {level} moves by {100 * span:.0f} points"]
+    return [f"{start} the forecast of {target} moves by {span / sd:.2g} standard deviations"]
 
 
 def verdict(found: Discovery) -> list[str]:

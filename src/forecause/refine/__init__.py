@@ -1,0 +1,1 @@
+"""The refine station: graphs past the assumptions of discovery."""

@@ -1,0 +1,76 @@
+"""A later look at a run with its data at hand: the graph past one of the assumptions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from forecause.data.panel import Panel
+from forecause.errors import InputError
+from forecause.forecast.base import Report, silent
+from forecause.graph.lagged import LaggedGraph
+from forecause.graph.marks import CONFOUNDED, WITHOUT_DIRECTION, marks_of
+from forecause.knowledge import Knowledge
+from forecause.refine.instantaneous import InstantaneousMethod, refine_instantaneous
+from forecause.refine.latent import refine_latent
+
+if TYPE_CHECKING:
+    from forecause.discovery import Discovery
+
+
+def refine(
+    found: Discovery,
+    *,
+    latent: bool = False,
+    instantaneous: bool = False,
+    method: InstantaneousMethod = "pcmci+",
+    data: Any = None,
+    report: Report | None = None,
+) -> Discovery:
+    """The run with its graph refined for hidden common causes or for effects within a row.
+
+    The graph of all rows is refined; graphs of domains are left out.
+    """
+    if latent == instantaneous:
+        raise InputError("Ask for one refinement: latent or instantaneous.")
+    panel = panel_behind(found, data)
+    knowledge = Knowledge.of(found.settings.forbid, found.settings.require)
+    start = replace(found.graph, domains={})
+    if latent:
+        graph = refine_latent(panel, start, knowledge, report or silent)
+    else:
+        graph = refine_instantaneous(panel, start, knowledge, method, report or silent)
+    note = _sentence(start, graph, "hidden common causes" if latent else f"lag 0 by {method}")
+    return replace(found, graph=graph, data=replace(found.data, notes=(*found.data.notes, note)))
+
+
+def panel_behind(found: Discovery, data: Any = None) -> Panel:
+    """The data of a run: as given, still in memory, or read again from where it came from."""
+    if data is None and found.panel is not None:
+        return found.panel
+    source = dict(found.data.source or {})
+    paths = source.pop("paths", None)
+    if data is None and paths is None:
+        raise InputError(
+            "A saved run does not hold its data, and this one was not read from a file; give the "
+            "data again."
+        )
+    panel = Panel.of(data if data is not None else paths, **source)
+    if panel.fingerprint() != found.data.fingerprint:
+        where = "the data given" if data is not None else ", ".join(paths or ())
+        raise InputError(f"This is not the data that the run was made of any more: {where}.")
+    return panel
+
+
+def _sentence(before: LaggedGraph, after: LaggedGraph, what: str) -> str:
+    marks = marks_of(after.edges)
+    now = int((after.edges["lag"] == 0).sum())
+    lagged = len(after) - now
+    text = f"Refined for {what}: {lagged} of {len(before)} lagged edges are left"
+    if now:
+        text += f", {now} at lag 0 are new"
+    if (marks == CONFOUNDED).any():
+        text += f", {int((marks == CONFOUNDED).sum())} are put down to a hidden cause (<->)"
+    if marks.isin(WITHOUT_DIRECTION).any():
+        text += f", {int(marks.isin(WITHOUT_DIRECTION).sum())} have no known direction"
+    return text + "."

@@ -1,0 +1,63 @@
+"""Is there anything instantaneous to look for? What the past leaves unexplained tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from forecause.baselines.design import lagged_values
+from forecause.data.panel import Panel
+from forecause.data.windows import Windows
+from forecause.graph.fdr import adjusted_p_values
+from forecause.graph.lagged import LaggedGraph
+from forecause.residuals import Residuals, spread_windows
+
+FDR = 0.05
+MOST_WINDOWS = 20_000  # looked at
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two variables whose residuals move together within a row."""
+
+    first: str
+    second: str
+    correlation: float
+    q_value: float
+
+
+def screen_instantaneous(panel: Panel, graph: LaggedGraph, fdr: float = FDR) -> tuple[Pair, ...]:
+    """The pairs that are linked at lag 0, by an effect or a hidden cause; the strongest first.
+
+    Every variable is regressed on its parents in the graph; the correlations of what is left
+    pass Benjamini-Hochberg over all pairs.
+    """
+    correlation, p_values = _residuals(panel, graph).correlation(0)
+    first, second = np.triu_indices(len(panel.variables), 1)
+    q_values = adjusted_p_values(p_values[first, second])
+    names = panel.variables
+    pairs = [
+        Pair(names[i], names[j], float(correlation[i, j]), float(q))
+        for i, j, q in zip(first, second, q_values, strict=True)
+        if q <= fdr
+    ]
+    return tuple(sorted(pairs, key=lambda pair: -abs(pair.correlation)))
+
+
+def _residuals(panel: Panel, graph: LaggedGraph) -> Residuals:
+    """What least squares on each variable's lagged parents leaves, in time order."""
+    windows = spread_windows(Windows.of(panel, graph.max_lag), MOST_WINDOWS)
+    values = lagged_values(windows, windows.rows)  # (window, lag 0 .., variable)
+    place = {name: i for i, name in enumerate(panel.variables)}
+    left = np.empty((len(values), len(place)))
+    lagged = graph.edges[graph.edges["lag"] > 0]
+    for name, target in place.items():
+        own = lagged[lagged["target"] == name]
+        sources = own["source"].map(place).to_numpy(np.int64)
+        parents = values[:, own["lag"].to_numpy(np.int64), sources]
+        design = np.column_stack([np.ones(len(values)), parents])
+        weights, *_ = np.linalg.lstsq(design, values[:, 0, target])
+        left[:, target] = values[:, 0, target] - design @ weights
+    stretch = np.searchsorted(panel.starts, windows.rows, side="right")
+    return Residuals(left, windows.rows, stretch)

@@ -1,0 +1,124 @@
+"""Refinement of a run: through the library and the command, with the data found again."""
+
+import json
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import forecause as fc
+from forecause.cli import main
+from systems import edge_set
+
+
+def with_a_hidden_cause(rows=3000, seed=0):
+    """h is not recorded: it moves b one row and c two rows later, so b seems to drive c."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(rows, 3))
+    h = np.zeros(rows)
+    for t in range(2, rows):
+        h[t] = 0.9 * h[t - 1] + 0.5 * rng.normal()
+        x[t, 0] += 0.6 * x[t - 1, 0]
+        x[t, 1] += 1.0 * h[t - 1] + 0.8 * x[t - 1, 0]
+        x[t, 2] += 1.0 * h[t - 2]
+    return pd.DataFrame(x, columns=list("abc"))
+
+
+def within_a_row(rows=3000, seed=0):
+    """a drives b within the row; a remembers itself, so its past forecasts b."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(rows, 3))
+    for t in range(1, rows):
+        x[t, 0] += 0.6 * x[t - 1, 0]
+        x[t, 1] += 0.8 * x[t, 0]
+        x[t, 2] += 0.5 * x[t - 1, 1]
+    return pd.DataFrame(x, columns=list("abc"))
+
+
+@pytest.fixture(scope="module")
+def instantaneous():
+    return fc.discover(within_a_row(), 2, forecaster="linear")
+
+
+def test_what_stood_in_for_an_effect_within_the_row_goes(instantaneous):
+    assert ("a", "b", 1) in edge_set(instantaneous.graph)
+    refined = instantaneous.refine(instantaneous=True)
+    edges = edge_set(refined.graph)
+    assert ("a", "b", 1) not in edges
+    assert {("a", "a", 1), ("b", "c", 1)} <= edges
+    now = refined.graph.edges[refined.graph.edges["lag"] == 0]
+    assert {frozenset(pair) for pair in now[["source", "target"]].to_numpy()} == {frozenset("ab")}
+    assert "Refined for lag 0 by pcmci+" in refined.data.notes[-1]
+
+
+def test_a_refined_run_is_saved_and_loaded(instantaneous, tmp_path):
+    refined = instantaneous.refine(instantaneous=True)
+    assert fc.load(refined.save(tmp_path / "run")).graph == refined.graph
+
+
+def test_confounded_edges_are_marked():
+    found = fc.discover(with_a_hidden_cause(), 3, forecaster="linear")
+    refined = found.refine(latent=True)
+    assert ("a", "b", 1) in edge_set(refined.graph.causal)
+    assert len(refined.graph.causal) < len(found.graph)
+    assert "<->" in set(refined.graph.edges["mark"])
+
+
+def test_rules_hold_in_the_refined_graph():
+    found = fc.discover(
+        within_a_row(), 2, forecaster="linear", forbid=["b <- a", "a <- b"], require=["c -> a @ 2"]
+    )
+    for asked in ({"latent": True}, {"instantaneous": True}):
+        edges = edge_set(found.refine(**asked).graph)
+        assert not {(s, t) for s, t, _ in edges} & {("a", "b"), ("b", "a")}
+        assert ("c", "a", 2) in edges
+
+
+@pytest.mark.parametrize("asked", [{}, {"latent": True, "instantaneous": True}])
+def test_one_refinement_at_a_time(instantaneous, asked):
+    with pytest.raises(fc.InputError, match="one refinement"):
+        instantaneous.refine(**asked)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["forecause", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return ended.value.code or 0, capsys.readouterr()
+
+    return call
+
+
+def test_the_command_finds_the_data_again(run, tmp_path):
+    data = tmp_path / "d.csv"
+    within_a_row().to_csv(data, index=False)
+    start = ("discover", data, "--max-lag", 2, "--forecaster", "linear", "-q")
+    assert run(*start, "--out", tmp_path / "run")[0] == 0
+    code, shown = run("refine", tmp_path / "run", "--instantaneous", "-q")
+    assert code == 0
+    assert "at lag 0 are new" in shown.out
+    graph = json.loads((tmp_path / "run-refined" / "graph.json").read_text())
+    assert any(edge["lag"] == 0 for edge in graph["edges"])
+    moved = data.rename(tmp_path / "moved.csv")
+    assert run("refine", tmp_path / "run", "--instantaneous", "-q")[0] == 2
+    assert run("refine", tmp_path / "run", "--instantaneous", "-q", "--data", moved)[0] == 0
+
+
+def test_other_data_is_refused(run, tmp_path):
+    data = tmp_path / "d.csv"
+    within_a_row(400).to_csv(data, index=False)
+    start = ("discover", data, "--max-lag", 1, "--forecaster", "linear", "-q")
+    assert run(*start, "--out", tmp_path / "run")[0] == 0
+    within_a_row(400, seed=1).to_csv(data, index=False)
+    code, shown = run("refine", tmp_path / "run", "--latent", "-q")
+    assert code == 2
+    assert "not the data that the run was made of" in shown.err
+
+
+def test_without_tigramite_the_message_says_what_to_install(instantaneous, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tigramite.lpcmci", None)
+    with pytest.raises(fc.InputError, match=r"pip install .*forecause\[baselines\]"):
+        instantaneous.refine(latent=True)
