@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from forecause import stationarity
+from forecause.data.labels import Coding
 from forecause.data.windows import Windows
 from forecause.forecast.base import Forecaster
 from forecause.graph.lagged import LaggedGraph
@@ -59,14 +60,14 @@ def find_alerts(
     most = int(np.clip(WORK // variables**2, 2000, MOST_WINDOWS))
     looked = spread_windows(windows, most)
     residuals = Residuals.of(forecaster, looked)
-    names = windows.panel.variables
+    coding = windows.panel.coding
     return (
         *_skill(_shares(forecaster, *windows.split(held_out)), losses, graph),
         *_few_rows(windows, losses),
         *_few_rows_in_domains(windows, graph),
         *_duplicates(looked),
-        *_instantaneous(residuals, names),
-        *_memory(residuals, names, windows.max_lag),
+        *_instantaneous(residuals, coding),
+        *_memory(residuals, coding, windows.max_lag),
         *_changes(looked, forecaster),
     )
 
@@ -80,7 +81,11 @@ def _shares(forecaster: Forecaster, early: Windows, late: Windows) -> Array:
     late = spread_windows(late, MOST_WINDOWS)
     mean = target_values(spread_windows(early, MOST_WINDOWS)).mean(0)
     spread = ((target_values(late) - mean) ** 2).mean(0)
-    return (Residuals.of(forecaster, late).values ** 2).mean(0) / np.maximum(spread, 1e-12)
+    errors = (Residuals.of(forecaster, late).values ** 2).mean(0)
+    if late.panel.labels:
+        weights = late.panel.coding.weights(late.scale.mean)
+        errors, spread = errors @ weights, spread @ weights
+    return np.asarray(errors / np.maximum(spread, 1e-12))
 
 
 def _skill(shares: Array, losses: pd.DataFrame, graph: LaggedGraph) -> Iterator[Alert]:
@@ -149,11 +154,13 @@ def _few_rows_in_domains(windows: Windows, graph: LaggedGraph) -> Iterator[Alert
 
 
 def _duplicates(windows: Windows) -> Iterator[Alert]:
-    names = windows.panel.variables
     values = target_values(windows)
     values -= values.mean(0)
     size = np.sqrt((values**2).sum(0))
     correlation = (values.T @ values) / np.maximum(np.outer(size, size), 1e-300)
+    coding = windows.panel.coding
+    correlation, _ = _of_variables(correlation, np.ones_like(correlation), coding)
+    names = coding.variables
     pairs = _strongest(np.triu(correlation, 1), np.abs(np.triu(correlation, 1)) > SAME)
     if pairs:
         shown = [f"{names[i]} and {names[j]} ({correlation[i, j]:.3f})" for i, j in pairs]
@@ -165,8 +172,10 @@ def _duplicates(windows: Windows) -> Iterator[Alert]:
         )
 
 
-def _instantaneous(residuals: Residuals, names: Sequence[str]) -> Iterator[Alert]:
-    correlation, p_values = (np.triu(found, 1) for found in residuals.correlation(0))
+def _instantaneous(residuals: Residuals, coding: Coding) -> Iterator[Alert]:
+    names = coding.variables
+    found = _of_variables(*residuals.correlation(0), coding)
+    correlation, p_values = (np.triu(one, 1) for one in found)
     tests = max(len(names) * (len(names) - 1) // 2, 1)
     real = (np.abs(correlation) > LEAST_CORRELATION) & (p_values < LEVEL / tests)
     pairs = _strongest(correlation, real)
@@ -181,12 +190,13 @@ def _instantaneous(residuals: Residuals, names: Sequence[str]) -> Iterator[Alert
         )
 
 
-def _memory(residuals: Residuals, names: Sequence[str], max_lag: int) -> Iterator[Alert]:
+def _memory(residuals: Residuals, coding: Coding, max_lag: int) -> Iterator[Alert]:
     """Residuals that earlier residuals still tell about: too short a window, or a poor fit."""
+    names = coding.variables
     furthest = max(FURTHEST, 2 * max_lag)
     found: list[tuple[float, int, int, int]] = []  # correlation, now, earlier, lag
     for lag in range(1, furthest + 1):
-        correlation, p_values = residuals.correlation(lag)
+        correlation, p_values = _of_variables(*residuals.correlation(lag), coding)
         level = LEVEL / (furthest * correlation.size)
         real = (np.abs(correlation) > LEAST_CORRELATION) & (p_values < level)
         found += [(float(correlation[i, j]), i, j, lag) for i, j in _strongest(correlation, real)]
@@ -213,11 +223,13 @@ def _memory(residuals: Residuals, names: Sequence[str], max_lag: int) -> Iterato
 
 def _changes(windows: Windows, forecaster: Forecaster) -> Iterator[Alert]:
     """Non-stationarity: a level that wanders, noise or effects that change."""
-    names, level = windows.panel.variables, LEVEL / windows.shape[1]
+    coding, level = windows.panel.coding, LEVEL / windows.shape[1]
+    names = [coding.variables[place] for place in coding.of_column]  # of every column
+    numeric = np.isin(np.arange(len(names)), coding.numeric_columns)
     if not stationarity.enough_rows(windows):
         return
     persistence, wanders = stationarity.persistence(windows)
-    unsettled = wanders & (persistence > NEAR_ONE)
+    unsettled = wanders & (persistence > NEAR_ONE) & numeric
     if unsettled.any():
         places = np.flatnonzero(unsettled).tolist()
         shown = _listed([f"{names[i]} ({persistence[i]:.3f})" for i in places])
@@ -233,7 +245,7 @@ def _changes(windows: Windows, forecaster: Forecaster) -> Iterator[Alert]:
     yield from _change(
         "level",
         names,
-        shifts,
+        _one_each(shifts, moved.size, coding),
         [f"{size:+.2f} sd" for size in moved.size],
         "The mean of {} differs between the earlier and the later half of the data; remove the "
         "trend or look at each part by itself.",
@@ -243,7 +255,7 @@ def _changes(windows: Windows, forecaster: Forecaster) -> Iterator[Alert]:
     yield from _change(
         "noise",
         names,
-        (noise.p_value < level) & far,
+        (noise.p_value < level) & far & numeric,  # a label's noise follows from its chances
         [f"{size:.2g} times" for size in noise.size],
         "The unexplained variance of {} changed from the earlier to the later half of the data; "
         "look at each part by itself or transform the variable (a logarithm, say).",
@@ -252,7 +264,7 @@ def _changes(windows: Windows, forecaster: Forecaster) -> Iterator[Alert]:
     yield from _change(
         "effects",
         names,
-        (effects.p_value < level) & (effects.size > LEAST_GAIN),
+        _one_each((effects.p_value < level) & (effects.size > LEAST_GAIN), effects.size, coding),
         [f"{size:.0%} of the noise" for size in effects.size],
         "What drives {} changes over time (the share that a model of its own for each part would "
         "explain), so one graph cannot be right for all rows; name the regimes with --domain or "
@@ -271,6 +283,31 @@ def _change(
     if places:
         shown = _listed([f"{names[i]} ({figures[i]})" for i in places])
         yield Alert(f"changing-{what}", sentence.format(shown), tuple(names[i] for i in places))
+
+
+def _of_variables(correlation: Array, p_values: Array, coding: Coding) -> tuple[Array, Array]:
+    """Correlations (column, column) as (variable, variable): for labels the most significant or
+    strongest of their columns, its p-value times how many there are."""
+    if not coding.labels:
+        return correlation, p_values
+    count = len(coding.variables)
+    found, chance = np.zeros((count, count)), np.ones((count, count))
+    for i, j in np.ndindex(count, count):
+        block = np.ix_(coding.columns(i), coding.columns(j))
+        order = np.lexsort((-np.abs(correlation[block]).ravel(), p_values[block].ravel()))
+        found[i, j] = correlation[block].ravel()[order[0]]
+        chance[i, j] = min(p_values[block].min() * p_values[block].size, 1.0)
+    return found, chance
+
+
+def _one_each(changed: npt.NDArray[np.bool_], size: Array, coding: Coding) -> npt.NDArray[np.bool_]:
+    """Of a label's changed columns (column,) the one that changed most."""
+    kept = changed.copy()
+    for label in coding.labels:
+        own = label.columns
+        most = own[np.argmax(np.where(changed[own], np.abs(size[own]), -1.0))]
+        kept[own] = changed[own] & (own == most)
+    return kept
 
 
 def _strongest(values: Array, chosen: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:

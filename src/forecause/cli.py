@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -65,6 +65,10 @@ def discover(
     preset: Annotated[
         PresetName, typer.Option(help="paper: the published model, readout and rule.")
     ] = "default",
+    weights: Annotated[
+        str | None,
+        typer.Option(help="Chronos-2 weights for --forecaster chronos: a folder or a hub id."),
+    ] = None,
     head: Annotated[
         HeadChoice,
         typer.Option(
@@ -92,6 +96,9 @@ def discover(
     ] = None,
     time: Annotated[str | None, typer.Option(help="Column with the time.")] = None,
     series: Annotated[str | None, typer.Option(help="Column that tells series apart.")] = None,
+    labels: Annotated[
+        str | None, typer.Option(help="Columns that hold labels, not numbers; several by comma.")
+    ] = None,
     per_series: Annotated[
         bool, typer.Option("--per-series", help="Also a graph for every series.")
     ] = False,
@@ -138,8 +145,9 @@ def discover(
     from forecause.knowledge import read_knowledge
     from forecause.pipeline import discover as run
 
-    asked: dict[str, object] = {"readout": readout, "select": select, "k": k, "fdr": fdr}
-    asked["domain_input"] = domain_input
+    asked: dict[str, Any] = {"readout": readout, "select": select, "k": k, "fdr": fdr}
+    asked |= {"domain_input": domain_input, "weights": weights}
+    asked["labels"] = [name.strip() for name in labels.split(",")] if labels else None
     forbidden, required = read_knowledge(knowledge) if knowledge else ((), ())
     if preset != "paper" or forecaster != "auto":
         asked["forecaster"] = forecaster
@@ -318,6 +326,77 @@ def refine(
         )
         written = found.save(out or folder.with_name(f"{folder.name}-refined"))
     terminal.show_discovery(found, written)
+
+
+@app.command()
+def evaluate(
+    data: Annotated[
+        list[Path],
+        typer.Argument(help="CSV, TSV, Parquet, Feather, NPY, NPZ or NetCDF; a series each."),
+    ],
+    max_lag: Annotated[int, typer.Option(help="How many rows back the forecaster looks.")] = 5,
+    steps: Annotated[int, typer.Option(help="Rows to forecast from each origin.")] = 12,
+    origins: Annotated[int, typer.Option(help="Places to forecast from, in every series.")] = 5,
+    season: Annotated[
+        str, typer.Option(help="Rows of a season for seasonal naive; auto finds it, none: no.")
+    ] = "auto",
+    refit: Annotated[
+        Literal["auto", "first", "every"],
+        typer.Option(help="Fit at every origin or the first alone.  auto: every, if it is quick."),
+    ] = "auto",
+    forecaster: Annotated[
+        ForecasterName, typer.Option(help="What predicts; auto takes the best per variable.")
+    ] = "auto",
+    preset: Annotated[PresetName, typer.Option(help="quick: shorter training.")] = "default",
+    time: Annotated[str | None, typer.Option(help="Column with the time.")] = None,
+    series: Annotated[str | None, typer.Option(help="Column that tells series apart.")] = None,
+    domain: Annotated[str | None, typer.Option(help="Column with known regimes.")] = None,
+    interpolate: Annotated[
+        int, typer.Option(help="Fill gaps of at most this many missing values.")
+    ] = 0,
+    seed: Seed = 0,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    out: Annotated[
+        Path | None, typer.Option(help="Also write the errors by step to this CSV file.")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Forecast held-out rows from several origins, beside seasonal naive and a VAR."""
+    from forecause import Panel, terminal
+    from forecause.evaluation import rolling_origin
+
+    panel = Panel.of(
+        data[0] if len(data) == 1 else list(data),
+        time=time,
+        series=series,
+        domain=domain,
+        interpolate=interpolate,
+    )
+    with terminal.progress(quiet) as report:
+        found = rolling_origin(
+            panel,
+            max_lag,
+            steps=steps,
+            origins=origins,
+            season=_season(season),
+            refit=refit,
+            forecaster=forecaster,
+            preset=preset,
+            seed=seed,
+            device=device,
+            report=report,
+        )
+    if out:
+        found.table.to_csv(out, index=False)
+    terminal.show_evaluation(found)
+
+
+def _season(text: str) -> int | Literal["auto"] | None:
+    if text in ("auto", "none"):
+        return "auto" if text == "auto" else None
+    if not text.isdecimal():
+        raise typer.BadParameter(f"expected a whole number, auto or none, found {text!r}.")
+    return int(text)
 
 
 @app.command()

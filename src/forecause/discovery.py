@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 import xarray as xr
@@ -18,6 +18,7 @@ from forecause.graph.lagged import LaggedGraph
 if TYPE_CHECKING:
     from forecause.alerts import Alert
     from forecause.data.panel import Panel
+    from forecause.evaluation import Evaluation, Refit
     from forecause.forecast.base import Report
     from forecause.pipeline import DiscoverSettings
     from forecause.power import Power
@@ -106,6 +107,47 @@ class Discovery:
             data=data,
             report=report,
         )
+
+    def evaluate(
+        self,
+        steps: int = 12,
+        origins: int = 5,
+        *,
+        season: int | Literal["auto"] | None = "auto",
+        refit: Refit = "auto",
+        data: Any = None,
+        report: Report | None = None,
+    ) -> Evaluation:
+        """How well this run's forecaster predicts rows it was not fitted to, beside simple rivals.
+
+        Fits again on what came before each origin; see forecause.evaluation.
+        """
+        from forecause.evaluation import evaluate
+        from forecause.forecast.base import silent
+
+        return evaluate(
+            self,
+            data=data,
+            steps=steps,
+            origins=origins,
+            season=season,
+            refit=refit,
+            report=report or silent,
+        )
+
+    def attribution_over_time(
+        self,
+        target: str,
+        rows: slice | None = None,
+        readout: str = "input-gradient",
+        *,
+        bins: int | None = None,
+        data: Any = None,
+    ) -> xr.Dataset:
+        """Which input mattered for the forecast of a target, and when: (time, source, lag)."""
+        from forecause.attribute.over_time import attribution_of_run
+
+        return attribution_of_run(self, target, rows, readout, bins=bins, data=data)
 
     def power(
         self, seed: int = 0, repeats: int | None = None, report: Report | None = None

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-ForecasterName = Literal["auto", "transformer", "mlp", "cnn", "additive", "linear"]
+ForecasterName = Literal["auto", "transformer", "mlp", "cnn", "additive", "linear", "chronos"]
 PresetName = Literal["default", "paper", "quick"]
 HeadName = Literal["mse", "gaussian", "mixture"]
 HeadChoice = Literal["mse", "gaussian", "mixture", "auto"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -53,6 +54,7 @@ class DiscoverSettings(Settings):
     per_series: bool = False  # a graph for every series besides that of all
     forbid: tuple[str, ...] = ()  # rules; see forecause.knowledge
     require: tuple[str, ...] = ()
+    weights: str | None = None  # of a pretrained forecaster: a folder or an id on the hub
 
 
 def discover(
@@ -62,6 +64,7 @@ def discover(
     time: str | None = None,
     series: str | None = None,
     domain: str | None = None,
+    labels: Sequence[str] = (),
     interpolate: int = 0,
     report: Report = silent,
     **settings: Any,
@@ -69,11 +72,15 @@ def discover(
     """Find which variable drives which, with which delay.
 
     `data` is a table (pandas, polars, pyarrow, xarray, numpy), a path, or a list of them for
-    several series. Further settings are the fields of DiscoverSettings, by name.
+    several series; `labels` names the columns that hold labels, not numbers. Further settings are
+    the fields of DiscoverSettings, by name.
     """
     chosen = make_settings(max_lag=5 if max_lag == "auto" else max_lag, **settings)
-    read = Panel.of(data, time=time, series=series, domain=domain, interpolate=interpolate)
-    source = source_of(data, time=time, series=series, domain=domain, interpolate=interpolate)
+    options: dict[str, Any] = {"time": time, "series": series, "domain": domain}
+    options["interpolate"] = interpolate
+    if labels:
+        options["labels"] = [labels] if isinstance(labels, str) else list(labels)
+    read, source = Panel.of(data, **options), source_of(data, **options)
     panel, notes = read, read.notes
     if max_lag == "auto":
         report("choosing the lag window", 0.0)
@@ -86,8 +93,9 @@ def discover(
     windows = Windows.of(replace(panel, notes=notes), chosen.max_lag)
     chosen = chosen.model_copy(update={"fdr": chosen.fdr or usual_fdr(len(windows))})
     knowledge = Knowledge.of(chosen.forbid, chosen.require)
-    allowed = knowledge.allowed(panel.variables, chosen.max_lag)
-    knowledge.required(panel.variables, chosen.max_lag)  # contradictions are found before training
+    variables = panel.coding.variables
+    allowed = knowledge.allowed(variables, chosen.max_lag)
+    knowledge.required(variables, chosen.max_lag)  # contradictions are found before training
     fit = partial(
         fit_forecaster,
         chosen.forecaster,
@@ -97,10 +105,12 @@ def discover(
         seed=chosen.seed,
         device=pick_device(chosen.device),
         domain_input=chosen.domain_input,
-        allowed=by_step(allowed) if knowledge.forbid else None,
+        weights=chosen.weights,
+        allowed=by_step(allowed, panel.coding) if knowledge.forbid else None,
         report=report,
     )
-    forecaster, losses = fit(windows)
+    fitted = fit(windows)
+    forecaster, losses = fitted
     parts = [fit(part)[0] for part in windows.interleaved(chosen.cross_fit)]
     reader = Reader(forecaster, chosen, parts, knowledge, report)
     domains = reader.by_domain(windows)
@@ -110,6 +120,7 @@ def discover(
         relevance=found,
         forecaster=forecaster.cpu(),
         losses=losses,
+        surprise=fitted.surprise,
         settings=chosen,
         data=DataSummary.of(forecaster.seen(windows), read.fingerprint(), source),
         regimes=regimes,
@@ -149,6 +160,8 @@ def make_settings(**settings: Any) -> DiscoverSettings:
         settings = {"readout": "score"} | settings
     if settings.get("preset") == "paper":
         settings = PAPER_RULES | settings
+        if settings["forecaster"] == "chronos":  # whose inside LRP has no rules for
+            settings["readout"] = "gradient"
     if isinstance(settings.get("regimes"), str) and settings["regimes"].isdecimal():
         settings["regimes"] = int(settings["regimes"])
     for name in ("forbid", "require"):

@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import torch
 import xarray as xr
 
 from forecause.attribute import cross_fitted, relevance
+from forecause.data.labels import Coding
 from forecause.data.windows import Windows
 from forecause.errors import InputError
 from forecause.forecast.base import Forecaster, Report, silent
@@ -92,6 +94,7 @@ class Reader:
 
     def relevance(self, windows: Windows, most: int) -> xr.Dataset:
         """Relevance averaged over at most `most` windows; of a forbidden edge it is 0."""
+        most = min(most, self.forecaster.read_windows)
         sample = windows.sample(most, np.random.default_rng(self.settings.seed))
         readout = self.settings.readout
         found = relevance(self.forecaster, sample, readout, self.report)
@@ -101,7 +104,7 @@ class Reader:
 
     def allowed(self, windows: Windows) -> xr.DataArray:
         """False where an edge is forbidden, over (target, source, lag)."""
-        return self.knowledge.allowed(windows.panel.variables, windows.max_lag)
+        return self.knowledge.allowed(windows.panel.coding.variables, windows.max_lag)
 
     def graph(self, found: xr.Dataset, windows: int) -> LaggedGraph:
         """Choose the edges from statistics of this many windows, and give each its details."""
@@ -112,7 +115,7 @@ class Reader:
         chosen = with_required(chosen, scores, self.knowledge.required(variables, max_lag))
         details: dict[str, xr.DataArray] = {
             "effect": found["effect"],
-            "sign": found["effect"].copy(data=np.sign(found["effect"].values).astype(int)),
+            "sign": found["effect"].copy(data=_signs(found["effect"].values)),
             "share": rules.target_shares(scores),
             "confidence": 1 - found["q_value"],
             **{name: found[name] for name in EDGE_DETAILS},
@@ -173,9 +176,20 @@ def usual_fdr(windows: int) -> float:
     return 0.02 if windows >= FEW_WINDOWS else 0.05
 
 
-def by_step(allowed: xr.DataArray) -> torch.Tensor:
-    """(target, source, lag) as a forecaster's inputs: (target, step, source), oldest first."""
-    return torch.from_numpy(np.ascontiguousarray(allowed.values[:, :, ::-1].transpose(0, 2, 1)))
+def by_step(allowed: xr.DataArray, coding: Coding | None = None) -> torch.Tensor:
+    """(target, source, lag) as a forecaster's inputs: (target, step, source), oldest first.
+
+    With a coding, what is said of a variable holds for all its columns.
+    """
+    values = allowed.values
+    if coding is not None:
+        values = values[coding.of_column][:, coding.of_column]
+    return torch.from_numpy(np.ascontiguousarray(values[:, :, ::-1].transpose(0, 2, 1)))
+
+
+def _signs(effect: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """1 raises, -1 lowers, 0 neither: the effect of a label of several levels is unknown (NaN)."""
+    return np.sign(np.nan_to_num(effect)).astype(int)
 
 
 def _q_values(p_values: xr.DataArray) -> xr.DataArray:

@@ -18,6 +18,7 @@ from safetensors.torch import load_file, save_file
 
 from forecause import __version__
 from forecause.alerts import Alert
+from forecause.data.labels import Label
 from forecause.data.summary import DataSummary
 from forecause.discovery import Discovery
 from forecause.errors import InputError
@@ -87,8 +88,9 @@ def _describe(found: Discovery) -> dict[str, Any]:
     data = {
         field.name: getattr(found.data, field.name)
         for field in fields(DataSummary)
-        if field.name not in ARRAYS
+        if field.name not in (*ARRAYS, "labels")
     }
+    data["labels"] = [asdict(label) for label in found.data.labels]
     return {
         "format": FORMAT,
         "version": __version__,
@@ -98,7 +100,8 @@ def _describe(found: Discovery) -> dict[str, Any]:
             "kind": found.forecaster.kind,
             "settings": found.forecaster.settings.model_dump(mode="json"),
         },
-        "losses": found.losses.reset_index().to_dict(orient="list"),
+        "losses": _columns(found.losses),
+        "surprise": None if found.surprise is None else _columns(found.surprise),
         "alerts": [asdict(alert) for alert in found.alerts],
         "regimes": found.regimes.to_dict() if found.regimes else None,
         "relevance": {
@@ -126,6 +129,9 @@ def _restore(folder: Path, about: dict[str, Any]) -> Discovery:
     kept = about["data"] | {name: tensors[f"data.{name}"].numpy() for name in ARRAYS}
     for name in ("variables", "series_names", "notes", "latest_domain"):
         kept[name] = tuple(kept[name])
+    kept["labels"] = tuple(
+        Label(one["name"], tuple(one["levels"]), one["first"]) for one in kept.get("labels", [])
+    )
     data = DataSummary(**kept)
     coords = {
         "target": list(graph.variables),
@@ -140,17 +146,18 @@ def _restore(folder: Path, about: dict[str, Any]) -> Discovery:
     )
     forecaster = build(
         about["forecaster"]["kind"],
-        (graph.max_lag, len(graph.variables)),
+        (graph.max_lag, len(data.columns)),
         about["forecaster"]["settings"],
     )
     weights = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
     forecaster.load_state_dict(weights)
-    losses = pd.DataFrame(about["losses"]).set_index("variable")
+    surprise = about.get("surprise")
     return Discovery(
         graph=graph,
         relevance=statistics,
         forecaster=forecaster.eval().requires_grad_(False),
-        losses=losses,
+        losses=_table(about["losses"]),
+        surprise=_table(surprise) if surprise else None,
         settings=make_settings(**about["settings"]),
         data=data,
         evidence=_evidence(folder / EVIDENCE),
@@ -158,6 +165,14 @@ def _restore(folder: Path, about: dict[str, Any]) -> Discovery:
         measured_power=_power(folder / POWER),
         regimes=Regimes.from_dict(about["regimes"], data.rows) if about.get("regimes") else None,
     )
+
+
+def _columns(table: pd.DataFrame) -> dict[str, Any]:
+    return {str(name): table.reset_index()[name].tolist() for name in table.reset_index()}
+
+
+def _table(saved: dict[str, Any]) -> pd.DataFrame:
+    return pd.DataFrame(saved).set_index("variable")
 
 
 def _evidence(path: Path) -> dict[str, Any]:

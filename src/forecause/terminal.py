@@ -15,7 +15,10 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from forecause.discovery import Discovery
+    from forecause.evaluation import Evaluation
     from forecause.forecast.base import Report
 
 MOST_EDGES = 40  # shown on the terminal; all are in edges.csv
@@ -63,7 +66,12 @@ def show_discovery(found: Discovery, folder: Path) -> None:
     more = len(found.graph) - MOST_EDGES
     if more > 0:
         console.print(Text(f"... and {more} more in edges.csv"))
-    console.print(_loss_table(found))
+    labels = "; of labels, the Brier score" if data.labels else ""
+    title = f"held-out squared error{labels} (1 = no better than the mean)"
+    console.print(_loss_table(found.losses, title))
+    if found.surprise is not None:
+        title = "held-out negative log-likelihood, by which the forecaster was chosen"
+        console.print(_loss_table(found.surprise, title))
     if found.graph.domains:
         console.print(_domain_table(found))
     for alert in found.alerts:
@@ -102,6 +110,25 @@ def show_power(found: Discovery, as_json: bool) -> None:
     console.print(Text(power.sentence), soft_wrap=True)
 
 
+def show_evaluation(found: Evaluation) -> None:
+    """Error of every method per variable, relative to its own past, and the answer in words."""
+    mase = found.summary.pivot_table("mase", "variable", "method", sort=False)
+    table = Table("variable", "season", *mase.columns)
+    for variable, row in mase.iterrows():
+        season = found.seasons[str(variable)]
+        table.add_row(
+            Text(str(variable)), str(season) if season > 1 else "-", *[f"{x:.3f}" for x in row]
+        )
+    console = Console()
+    console.print(table)
+    for sentence in (
+        "mean absolute error; 1: that of seasonal naive one season ahead, before the first origin.",
+        found.sentence,
+        *found.notes,
+    ):
+        console.print(Text(sentence), soft_wrap=True)
+
+
 def show_json(value: Any) -> None:
     """Plain JSON on stdout."""
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
@@ -134,17 +161,17 @@ def _in_common(found: Discovery) -> str:
     return f"graph per domain: {shared} edges in all of them, {changing} in some"
 
 
-def _loss_table(found: Discovery) -> Table:
-    table = Table(title="held-out loss (1 = no better than the mean)", title_justify="left")
+def _loss_table(losses: pd.DataFrame, title: str) -> Table:
+    table = Table(title=title, title_justify="left")
     table.add_column("variable")
-    for name in found.losses.columns:
+    for name in losses.columns:
         table.add_column(str(name))
-    for variable, row in found.losses.iterrows():
+    for variable, row in losses.iterrows():
         table.add_row(Text(str(variable)), *[_number(value) for value in row])
     return table
 
 
 def _number(value: Any) -> str:
-    if value is None:
+    if value is None or value != value:
         return "-"
     return f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -19,6 +19,7 @@ from torch import Tensor
 from forecause.errors import InputError
 
 if TYPE_CHECKING:
+    from forecause.data.labels import Label
     from forecause.discovery import Discovery
 
 CAVEAT = (
@@ -68,7 +69,7 @@ class Effect:
 @torch.no_grad()
 def effect(found: Discovery, source: str, target: str, lag: int) -> Effect:
     """Raise `source`, `lag` rows back, by one sd in windows from all over the data."""
-    cause, outcome = variable_place(found, source), variable_place(found, target)
+    cause, outcome = _number_place(found, source), _number_place(found, target)
     if not 1 <= lag <= found.graph.max_lag:
         raise InputError(f"The lag must lie between 1 and {found.graph.max_lag}, found {lag}.")
     past = torch.from_numpy(found.data.sample.astype(np.float32))[:, :-1]
@@ -91,20 +92,29 @@ def roll(
     """Forecast step by step from the end of a series, some variables being held where `do` says.
 
     Without `draws` the noise is left out; with them, that many noisy futures are drawn, and the
-    index has the levels draw and step.
+    index has the levels draw and step. A variable of labels has a column variable=level for each
+    of its levels: its probability, or in a draw 1 for the level that was drawn and 0 for others.
     """
     if steps < 1:
         raise InputError(f"The number of steps must be at least 1, found {steps}.")
-    held = _held(found, do or {}, steps)  # (step, variable), NaN where nothing is held
+    held = _held(found, do or {}, steps)  # (step, column), NaN where nothing is held
     past = _latest(found, series).expand(max(draws, 1), -1, -1)
-    variables = len(found.data.variables)
+    variables = len(found.data.columns)
     noise = torch.zeros(steps, max(draws, 1), variables)
+    chance = torch.Generator().manual_seed(seed)
     if draws:
         spread = found.forecaster.get_buffer("noise_variance").sqrt().cpu()
-        noise = torch.randn(noise.shape, generator=torch.Generator().manual_seed(seed)) * spread
+        noise = torch.randn(noise.shape, generator=chance) * spread
     rows = []
     for step in range(steps):
-        following = found.forecaster(past) + noise[step]
+        forecast = found.forecaster(past)
+        following = forecast + noise[step]
+        for label in found.forecaster.labels:
+            levels = label.probabilities(forecast[:, label.columns])
+            if draws:
+                drawn = torch.multinomial(levels, 1, generator=chance)
+                levels = torch.zeros_like(levels).scatter_(1, drawn, 1.0)
+            following[:, label.columns] = label.standardised(levels)
         following = torch.where(held[step].isnan(), following, held[step].nan_to_num())
         context = past[:, -1:, variables:]  # the domain stays what it was
         past = torch.cat([past[:, 1:], torch.cat([following[:, None], context], dim=2)], dim=1)
@@ -113,7 +123,7 @@ def roll(
     table = pd.DataFrame(
         values.reshape(-1, variables),
         index=_index(steps, draws),
-        columns=list(found.data.variables),
+        columns=list(found.data.columns),
     )
     table.attrs["caveat"] = CAVEAT
     return table
@@ -127,19 +137,48 @@ def variable_place(found: Discovery, name: str) -> int:
     return names.index(name)
 
 
+def _number_place(found: Discovery, name: str) -> int:
+    """The column of a variable that is a number."""
+    place = variable_place(found, name)
+    if found.data.coding.label(place):
+        raise InputError(
+            f"{name!r} holds labels, which cannot be raised by a standard deviation; compare "
+            "futures in which it is held at one level or another (simulate_do)."
+        )
+    return int(found.data.coding.first[place])
+
+
 def _held(found: Discovery, do: Mapping[str, Any], steps: int) -> Tensor:
-    """Standardised values that variables are held at, (step, variable)."""
-    held = np.full((steps, len(found.data.variables)), np.nan)
+    """Standardised values that variables are held at, (step, column)."""
+    held = np.full((steps, len(found.data.columns)), np.nan)
+    mean, sd = found.data.mean, found.data.sd
     for name, values in do.items():
-        place = variable_place(found, name)
+        label = found.data.coding.label(variable_place(found, name))
+        if label is not None:
+            columns = label.columns
+            held[:, columns] = (_held_levels(label, values, steps) - mean[columns]) / sd[columns]
+            continue
+        place = _number_place(found, name)
         path = np.asarray(values, dtype=np.float64)
         if path.ndim > 1 or (path.ndim == 1 and len(path) != steps):
             raise InputError(
                 f"{name!r} must be held at one number or at {steps} numbers, one per step; found "
                 f"an array of shape {path.shape}."
             )
-        held[:, place] = (path - found.data.mean[place]) / found.data.sd[place]
+        held[:, place] = (path - mean[place]) / sd[place]
     return torch.from_numpy(held.astype(np.float32))
+
+
+def _held_levels(label: Label, values: Any, steps: int) -> Array:
+    """One level, or one per step, as (step, level) of 0 and 1."""
+    path = [str(level) for level in np.atleast_1d(np.asarray(values, dtype=object))]
+    path = path * steps if len(path) == 1 else path
+    if len(path) != steps or not set(path) <= set(label.levels):
+        raise InputError(
+            f"{label.name!r} must be held at one of {', '.join(label.levels)}, or at {steps} of "
+            f"them, one per step; found {values!r}."
+        )
+    return np.array([[float(one == level) for level in label.levels] for one in path])
 
 
 def _latest(found: Discovery, series: str | None) -> Tensor:

@@ -80,8 +80,9 @@ def explain_block(block, x, mask, relevance_out, rule):
 def explain(model, past, target, rule):
     """Relevance of every input of one window for the forecast of `target`."""
     states = [model._tokens(past[None])[0]]
+    prior = model._prior(past[None])
     for block in model.blocks:
-        states.append(block(states[-1][None], model._prior(past[None]), len(states[-1]), RULES[rule])[0])
+        states.append(block(states[-1][None], prior, len(states[-1]), RULES[rule])[0])
     last = model.norm(states[-1])
     token = len(last) - model.n_variables + target
     relevance = torch.zeros_like(last)

@@ -15,6 +15,7 @@ from forecause.attribute.intervention import intervention
 from forecause.attribute.lrp import attn_lrp, cp_lrp
 from forecause.attribute.score import score
 from forecause.attribute.stream import RelevanceStream
+from forecause.attribute.variables import Columns
 from forecause.data.windows import Windows
 from forecause.errors import InputError
 from forecause.forecast.base import Forecaster, Report, silent
@@ -34,17 +35,24 @@ class Readout:
     per_sample: Callable[[Forecaster, Tensor], Tensor]
     power: int  # 2: mean square (an energy); 1: mean absolute value
     direction: Callable[[Forecaster, Tensor], Tensor] | None = None  # if not per_sample's own
+    sums_sources: bool = False  # over the columns of a label; see attribute.variables
+    sums_targets: bool = False
+
+    def columns(self, forecaster: Forecaster) -> Columns:
+        """How the columns of a forecaster add up to variables under this readout."""
+        sums = (self.sums_sources, self.sums_targets)
+        return Columns(forecaster.n_variables, forecaster.labels, *sums)
 
 
 READOUTS = {
     "gradient": Readout(gradient, power=2),
     # The mean of a score is zero whatever the effect, so the gradient tells the direction.
-    "score": Readout(score, power=2, direction=gradient),
-    "input-gradient": Readout(input_times_gradient, power=1),
-    "lrp": Readout(attn_lrp, power=1),
-    "cp-lrp": Readout(cp_lrp, power=1),
-    "attention": Readout(raw_attention, power=1),
-    "rollout": Readout(attention_rollout, power=1),
+    "score": Readout(score, power=2, direction=gradient, sums_targets=True),
+    "input-gradient": Readout(input_times_gradient, power=1, sums_sources=True),
+    "lrp": Readout(attn_lrp, power=1, sums_sources=True),
+    "cp-lrp": Readout(cp_lrp, power=1, sums_sources=True),
+    "attention": Readout(raw_attention, power=1, sums_sources=True),
+    "rollout": Readout(attention_rollout, power=1, sums_sources=True),
     "intervention": Readout(intervention, power=1),
 }
 
@@ -60,9 +68,12 @@ def relevance(
     stream = RelevanceStream(chosen.power)
     for window in _batches(forecaster, windows):
         direction = chosen.direction(forecaster, window).detach() if chosen.direction else None
-        stream.add(chosen.per_sample(forecaster, window).detach(), direction)
+        signed = chosen.per_sample(forecaster, window).detach()
+        if forecaster.labels:
+            signed, direction = _of_variables(forecaster, chosen, signed, direction)
+        stream.add(signed, direction)
         report("reading out", stream.count / len(windows))
-    return stream.result(windows.panel.variables).assign_attrs(readout=readout)
+    return stream.result(windows.panel.coding.variables).assign_attrs(readout=readout)
 
 
 def cross_fitted(
@@ -81,12 +92,28 @@ def cross_fitted(
         raise InputError(f"Cross-fitting needs at least 2 parts, found {len(forecasters)}.")
     chosen, pairs = _readout(readout), len(forecasters) * (len(forecasters) - 1)
     stream = RelevanceStream(power=1)
+    columns = chosen.columns(forecasters[0]) if forecasters[0].labels else None
     for window in _batches(forecasters[0], windows):
-        signed = torch.stack([chosen.per_sample(f, window).detach() for f in forecasters])
+        each = [chosen.per_sample(f, window).detach() for f in forecasters]
+        signed = torch.stack([columns.signed(one) for one in each] if columns else each)
         # sum over a != b of g_a g_b = (sum g)^2 - sum g^2
-        stream.add((signed.sum(0).square() - signed.square().sum(0)) / pairs)
+        products = (signed.sum(0).square() - signed.square().sum(0)) / pairs
+        stream.add(columns.energies(products) if columns else products)
         report("reading out the parts", stream.count / len(windows))
-    return stream.result(windows.panel.variables)["effect"].rename("relevance")
+    return stream.result(windows.panel.coding.variables)["effect"].rename("relevance")
+
+
+def _of_variables(
+    forecaster: Forecaster, readout: Readout, signed: Tensor, direction: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """Relevance and direction of variables from those of columns."""
+    columns = readout.columns(forecaster)
+    comparable = columns.signed(signed)
+    if direction is None:
+        return columns.of_variables(comparable), columns.without_direction(comparable)
+    slopes = Columns(forecaster.n_variables, forecaster.labels)
+    way = slopes.without_direction(slopes.signed(direction))
+    return columns.of_variables(comparable), way
 
 
 def _readout(name: str) -> Readout:

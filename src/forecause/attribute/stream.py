@@ -25,7 +25,8 @@ class RelevanceStream:
         self.sums: dict[str, Tensor] = {}
 
     def add(self, signed: Tensor, direction: Tensor | None = None) -> None:
-        """Take in one batch; effect and sign are those of `direction` if it is given."""
+        """Take in one batch; effect and sign are those of `direction` if it is given, and NaN
+        where that is."""
         direction = signed if direction is None else direction
         magnitude = signed.abs().pow(self.power)
         rank = _ranks(magnitude)
@@ -33,7 +34,7 @@ class RelevanceStream:
         self._sum("relevance", magnitude)
         self._sum("squared", magnitude.double().square())
         self._sum("effect", direction)
-        self._sum("sign", direction.sign())
+        self._sum("sign", torch.where(direction.isnan(), direction, direction.sign()))
         self._sum("mean_rank", rank)
         self._sum("squared_rank", rank.square())
 

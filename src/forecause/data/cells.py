@@ -73,6 +73,6 @@ def _numbers_from_objects(name: str, values: npt.NDArray[Any]) -> npt.NDArray[np
             "the value is missing."
         )
     raise InputError(
-        f"Column {name!r} holds text ({shown} in row {row}); remove it or name it with --time, "
-        "--series or --domain."
+        f"Column {name!r} holds text ({shown} in row {row}); remove it or name it: with --labels "
+        f"{name} if it is a variable of labels, else with --time, --series or --domain."
     )

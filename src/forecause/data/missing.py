@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,14 @@ import numpy.typing as npt
 
 
 def interpolated(
-    values: npt.NDArray[Any], starts: npt.NDArray[np.int64], longest: int
+    values: npt.NDArray[Any],
+    starts: npt.NDArray[np.int64],
+    longest: int,
+    columns: Iterable[int] | None = None,
 ) -> tuple[npt.NDArray[Any], int]:
     """Values (row, variable) with runs of at most `longest` missing rows filled, and how many.
+
+    In these columns, or in all.
 
     A run is filled from the value before to the value after it, both in the same unbroken stretch:
     edges stay missing. The input is copied only if something is filled.
@@ -20,7 +26,7 @@ def interpolated(
     stretch[starts[1:]] = 1
     stretch = np.cumsum(stretch)
     filled, count = values, 0
-    for column in range(values.shape[1]):
+    for column in range(values.shape[1]) if columns is None else columns:
         missing = np.isnan(values[:, column])
         rows = _rows_to_fill(missing, stretch, longest)
         if not len(rows):

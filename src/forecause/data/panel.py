@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from forecause.data.labels import Coding, Label
 from forecause.errors import InputError
 
 CHUNK = 1 << 20  # values looked at together, so that a mapped file is never loaded whole
@@ -21,7 +22,9 @@ class Panel:
     """Named variables recorded over time, as one series or several.
 
     All series are stacked in `values`; `starts` says where each unbroken stretch begins, so that
-    no window ever crosses from one series to the next or over a gap in time.
+    no window ever crosses from one series to the next or over a gap in time. A variable of labels
+    has one column per level; `variables` then names the columns, and `coding.variables` what a
+    graph speaks of.
     """
 
     values: npt.NDArray[Any]  # (row, variable), float; NaN where missing; may be a mapped file
@@ -33,6 +36,7 @@ class Panel:
     domain_names: tuple[str, ...] = ()
     time: npt.NDArray[Any] | None = None  # (row,) time stamps or numbers, where given
     notes: tuple[str, ...] = ()  # what the reader of the data should tell the user
+    labels: tuple[Label, ...] = ()  # the variables that are no numbers
 
     def __post_init__(self) -> None:
         _check_shape(self.values, self.variables)
@@ -46,16 +50,19 @@ class Panel:
         time: str | None = None,
         series: str | None = None,
         domain: str | None = None,
+        labels: Sequence[str] = (),
         interpolate: int = 0,
     ) -> Panel:
         """Make a panel from a table, an array, a path, a list of them, or a panel.
 
-        `time`, `series` and `domain` name columns; gaps of at most `interpolate` missing values
-        are filled linearly.
+        `time`, `series` and `domain` name columns, `labels` those whose values are no numbers but
+        labels; gaps of at most `interpolate` missing values are filled linearly.
         """
         from forecause.data.tables import panel_of
 
-        return panel_of(data, time=time, series=series, domain=domain, interpolate=interpolate)
+        return panel_of(
+            data, time=time, series=series, domain=domain, labels=labels, interpolate=interpolate
+        )
 
     @classmethod
     def from_arrays(
@@ -78,6 +85,11 @@ class Panel:
     def with_domain(self, domain: npt.NDArray[np.int64], names: Sequence[str]) -> Panel:
         """The same data with these domains, (row,) indices into `names`."""
         return replace(self, domain=domain, domain_names=tuple(names))
+
+    @property
+    def coding(self) -> Coding:
+        """Which columns belong to which variable."""
+        return Coding.of(self.variables, self.labels)
 
     @property
     def rows(self) -> int:

@@ -10,15 +10,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from forecause.data.labels import Coding, Label
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows
+from forecause.errors import InputError
 
 SAMPLE_WINDOWS = 200  # kept with a run for later looks, such as interventions
 
 
 @dataclass(frozen=True)
 class DataSummary:
-    """What a run remembers of its data: enough to describe it and to forecast onwards."""
+    """What a run remembers of its data: enough to describe it and to forecast onwards.
+
+    A variable of labels has one column per level; any other is a column.
+    """
 
     variables: tuple[str, ...]
     rows: int
@@ -28,14 +33,31 @@ class DataSummary:
     series_names: tuple[str, ...]
     notes: tuple[str, ...]
     fingerprint: str
-    mean: npt.NDArray[np.float64]  # (variable,)
-    sd: npt.NDArray[np.float64]  # (variable,)
-    latest: npt.NDArray[np.float64]  # (series, max_lag, variable), the end of each series
-    # windows from all over the data as the forecaster reads them, (window, max_lag + 1, variable)
+    mean: npt.NDArray[np.float64]  # (column,)
+    sd: npt.NDArray[np.float64]  # (column,)
+    latest: npt.NDArray[np.float64]  # (series, max_lag, column), the end of each series
+    # windows from all over the data as the forecaster reads them, (window, max_lag + 1, column)
     sample: npt.NDArray[np.float64]
     domain_windows: Mapping[str, int] = field(default_factory=dict)  # of every domain or regime
     latest_domain: tuple[int, ...] = ()  # (series,) where there are domains
     source: Mapping[str, Any] | None = None  # files and columns the data was read from
+    labels: tuple[Label, ...] = ()  # the variables that are no numbers
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of all columns: of variables, and of the levels of labels."""
+        levels = {label.name: label.column_names for label in self.labels}
+        return tuple(c for name in self.variables for c in levels.get(name, (name,)))
+
+    @property
+    def coding(self) -> Coding:
+        """Which columns belong to which variable."""
+        return Coding.of(self.columns, self.labels)
+
+    @property
+    def spread(self) -> npt.NDArray[np.float64]:
+        """Standard deviation of every variable, (variable,); of a label, of the level shown."""
+        return np.asarray(self.sd[self.coding.shown(self.mean)])
 
     @classmethod
     def of(
@@ -57,7 +79,7 @@ class DataSummary:
         for place, rows in enumerate(ends):
             latest[place, windows.max_lag - len(rows) :] = panel.values[rows]
         return cls(
-            variables=panel.variables,
+            variables=panel.coding.variables,
             rows=panel.rows,
             windows=len(windows),
             missing_share=panel.missing_share,
@@ -72,7 +94,23 @@ class DataSummary:
             domain_windows=_domain_windows(windows),
             latest_domain=_latest_domain(panel),
             source=source,
+            labels=panel.labels,
         )
+
+    def read_again(self, data: Any = None) -> Panel:
+        """The data itself: as given, or read again from where it came from."""
+        options = dict(self.source or {})
+        paths = options.pop("paths", None)
+        if data is None and paths is None:
+            raise InputError(
+                "A saved run does not hold its data, and this one was not read from a file; give "
+                "the data again (data=)."
+            )
+        panel = Panel.of(paths if data is None else data, **options)
+        if panel.fingerprint() != self.fingerprint:
+            where = ", ".join(paths) if data is None else "the data given"
+            raise InputError(f"This is not the data that the run was made of any more: {where}.")
+        return panel
 
 
 def _sample(windows: Windows) -> npt.NDArray[np.float64]:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forecause.data.cells import label_codes, numbers
+from forecause.data.labels import Label, LabelColumn, coded, read_labels
 from forecause.data.missing import interpolated
 from forecause.data.panel import Panel, check_finite
 from forecause.data.rawtable import UNNAMED, RawTable, raw_table
@@ -24,18 +25,19 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Roles:
-    """The columns that are not variables."""
+    """The columns that are not variables, and the variables that are labels."""
 
     time: str | None
     series: str | None
     domain: str | None
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Part:
     """One table with its rows sorted by series, ready to be stacked with others."""
 
-    values: Array  # (row, variable)
+    values: Array  # (row, variable), those that are numbers
     starts: Array  # first row of each unbroken stretch
     series: Array  # (row,) codes
     series_names: list[str]
@@ -43,35 +45,42 @@ class Part:
     gaps: int
     domain: Array | None
     domain_names: list[str]
+    labels: dict[str, LabelColumn]
 
 
 def panel_of(
-    data: Any, *, time: str | None, series: str | None, domain: str | None, interpolate: int
+    data: Any,
+    *,
+    time: str | None,
+    series: str | None,
+    domain: str | None,
+    labels: Sequence[str] = (),
+    interpolate: int,
 ) -> Panel:
     """Make a panel from a table, an array, a path, a list of them, or a panel."""
     if interpolate < 0:
         raise InputError(f"The gap to interpolate must be 0 rows or more, found {interpolate}.")
     if isinstance(data, Panel):
-        if time or series or domain:
+        if time or series or domain or labels:
             raise InputError("A Panel has its time, series and domain already; name no columns.")
         return _interpolated(data, interpolate)
-    labels, tables = _raw_tables(data)
-    for label, table in zip(labels, tables, strict=True):
+    origins, tables = _raw_tables(data)
+    for origin, table in zip(origins, tables, strict=True):
         if not table.rows:
-            raise InputError(f"There are no rows in {label or 'the data'}.")
-    _check_same_columns(labels, tables)
-    _check_roles(tables[0], Roles(time, series, domain))
-    found = _recognised_time(tables[0], series, domain) if time is None else time
-    roles = Roles(found, series, domain)
+            raise InputError(f"There are no rows in {origin or 'the data'}.")
+    _check_same_columns(origins, tables)
+    asked = Roles(time, series, domain, (labels,) if isinstance(labels, str) else tuple(labels))
+    _check_roles(tables[0], asked)
+    roles = asked if time else replace(asked, time=_recognised_time(tables[0], asked))
     variables = _variables(tables[0], roles)
     parts = []
-    for label, table in zip(labels, tables, strict=True):
+    for origin, table in zip(origins, tables, strict=True):
         try:
-            parts.append(_part(table, roles, variables, label))
+            parts.append(_part(table, roles, variables, origin))
         except InputError as error:
             if len(tables) == 1:
                 raise
-            raise InputError(f"In {label}: {error}") from error
+            raise InputError(f"In {origin}: {error}") from error
     notes = [note for table in tables for note in table.notes]
     if roles.time is not None and time is None:
         notes.append(_time_note(roles.time, tables[0]))
@@ -79,7 +88,7 @@ def panel_of(
 
 
 def _raw_tables(data: Any) -> tuple[list[str], list[RawTable]]:
-    """The tables, and a name for each: the file's, or its place in the list."""
+    """A name for each table, the file's or its place in the list, and the tables."""
     if not isinstance(data, list | tuple):
         return [""], [read_table(data) if isinstance(data, str | Path) else raw_table(data)]
     if not data:
@@ -121,13 +130,20 @@ def _check_roles(table: RawTable, roles: Roles) -> None:
         _check_column(table, name, role)
         if used.count(name) > 1:
             raise InputError(f"Column {name!r} cannot have two roles of time, series and domain.")
+    for name in roles.labels:
+        _check_column(table, name, "label")
+        if name in used or name not in table.names:
+            raise InputError(
+                f"Column {name!r} cannot be a variable of labels: it stands beside the table or "
+                "was named as time, series or domain."
+            )
 
 
-def _recognised_time(table: RawTable, series: str | None, domain: str | None) -> str | None:
+def _recognised_time(table: RawTable, roles: Roles) -> str | None:
     codes = _built_in_series(table)
-    if series is not None:
-        codes, _ = label_codes(series, table.column(series))
-    return recognised_time(table, codes, taken=(series, domain))
+    if roles.series is not None:
+        codes, _ = label_codes(roles.series, table.column(roles.series))
+    return recognised_time(table, codes, taken=(roles.series, roles.domain, *roles.labels))
 
 
 def _check_column(table: RawTable, name: str, role: str) -> None:
@@ -168,9 +184,10 @@ def _part(table: RawTable, roles: Roles, variables: tuple[str, ...], label: str)
     series, names = _series(table, roles.series, label)
     rows = np.argsort(series, kind="stable")
     in_order = bool((np.diff(rows) == 1).all())
-    values = _values(table, variables)
+    numeric = tuple(name for name in variables if name not in roles.labels)
+    values = _values(table, numeric)
     if label or not in_order:
-        check_finite(values, variables)  # rows are counted in the user's table
+        check_finite(values, numeric)  # rows are counted in the user's table
     if not in_order:
         values, series = values[rows], series[rows]
     first = np.diff(series, prepend=-1) != 0
@@ -184,7 +201,12 @@ def _part(table: RawTable, roles: Roles, variables: tuple[str, ...], label: str)
         codes, domain_names = label_codes(roles.domain, table.column(roles.domain))
         domain = codes[rows]
     starts = np.flatnonzero(first | gaps)
-    return Part(values, starts, series, names, time, int(gaps.sum()), domain, domain_names)
+    labels = {}
+    for name in variables:
+        if name in roles.labels:
+            found = read_labels(name, table.column(name))
+            labels[name] = LabelColumn(found.codes[rows], found.levels)
+    return Part(values, starts, series, names, time, int(gaps.sum()), domain, domain_names, labels)
 
 
 def _series(table: RawTable, column: str | None, label: str) -> tuple[Array, list[str]]:
@@ -201,6 +223,8 @@ def _series(table: RawTable, column: str | None, label: str) -> tuple[Array, lis
 def _values(table: RawTable, variables: tuple[str, ...]) -> Array:
     """The variables side by side (row, variable); a matrix is only viewed where that is enough."""
     places = [table.names.index(name) for name in variables]
+    if not places:
+        return np.empty((table.rows, 0))
     if table.matrix is not None and places == list(range(places[0], places[0] + len(places))):
         return table.matrix[:, places[0] : places[0] + len(places)]
     columns = [numbers(name, table.column(name)) for name in variables]
@@ -227,17 +251,44 @@ def _stacked(parts: Sequence[Part], variables: tuple[str, ...], notes: Sequence[
         raise InputError("The time is given as dates in one series and as numbers in another.")
     domain_names = list(dict.fromkeys(name for part in parts for name in part.domain_names))
     domains = [_recoded(part, domain_names) for part in parts]
+    values, columns, labels, remarks = _with_labels(parts, variables)
     return Panel(
-        values=_joined([part.values for part in parts]),
-        variables=variables,
+        values=values,
+        variables=columns,
         starts=np.concatenate([p.starts + o for p, o in zip(parts, offsets, strict=False)]),
         series=np.concatenate([p.series + b for p, b in zip(parts, before, strict=False)]),
         series_names=tuple(name for part in parts for name in part.series_names),
         domain=_joined(domains) if domain_names else None,
         domain_names=tuple(domain_names),
         time=_joined([part.time for part in parts]) if kinds else None,
-        notes=tuple(notes),
+        notes=(*notes, *remarks),
+        labels=labels,
     )
+
+
+def _with_labels(
+    parts: Sequence[Part], variables: tuple[str, ...]
+) -> tuple[Array, tuple[str, ...], tuple[Label, ...], list[str]]:
+    """All columns in the order of the variables, their names, the labels among them, and notes."""
+    values = _joined([part.values for part in parts])
+    if not parts[0].labels:
+        return values, variables, (), []
+    columns: list[Array] = []
+    names: list[str] = []
+    labels: list[Label] = []
+    notes: list[str] = []
+    numeric = iter(values.T)
+    for name in variables:
+        if name not in parts[0].labels:
+            columns.append(next(numeric))
+            names.append(name)
+            continue
+        label, levels, remarks = coded(name, len(names), [part.labels[name] for part in parts])
+        columns += list(levels.T)
+        names += label.column_names
+        labels.append(label)
+        notes += remarks
+    return np.column_stack(columns).astype(np.float64), tuple(names), tuple(labels), notes
 
 
 def _recoded(part: Part, names: list[str]) -> Array | None:
@@ -253,7 +304,8 @@ def _joined(arrays: Sequence[Any]) -> Array:
 def _interpolated(panel: Panel, longest: int) -> Panel:
     if not longest:
         return panel
-    values, count = interpolated(panel.values, panel.starts, longest)
+    numeric = panel.coding.numeric_columns
+    values, count = interpolated(panel.values, panel.starts, longest, numeric.tolist())
     if not count:
         return panel
     note = f"{count} missing value{'s' * (count > 1)} filled by interpolation."

@@ -5,30 +5,33 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import torch
 
 from forecause.data.windows import Windows
 from forecause.errors import InputError
 from forecause.forecast.additive import Additive, AdditiveSettings
-from forecause.forecast.base import (
-    Forecaster,
-    ForecasterSettings,
-    Report,
-    over_windows,
-    silent,
-    squared_errors,
-)
+from forecause.forecast.base import Forecaster, ForecasterSettings, Report, silent
 from forecause.forecast.by_domain import ByDomain
-from forecause.forecast.choice import Choice, ChoiceSettings, choose
+from forecause.forecast.categorical import LabelColumns
+from forecause.forecast.choice import Choice, ChoiceSettings
+from forecause.forecast.chronos import Chronos, ChronosSettings
 from forecause.forecast.cnn import CNN, CNNSettings
+from forecause.forecast.comparison import Comparison, naive_loss
 from forecause.forecast.likelihood import LIKELIHOODS
 from forecause.forecast.linear import Linear, LinearSettings
 from forecause.forecast.mlp import MLP, MLPSettings
 from forecause.forecast.transformer import Transformer, TransformerSettings
 
-__all__ = ["FORECASTERS", "Forecaster", "build", "fit_forecaster", "preset_settings"]
+__all__ = [
+    "FORECASTERS",
+    "Fitted",
+    "Forecaster",
+    "build",
+    "fit_forecaster",
+    "naive_loss",
+    "preset_settings",
+]
 
 FORECASTERS: dict[str, tuple[type[Forecaster], type[ForecasterSettings]]] = {
     "linear": (Linear, LinearSettings),
@@ -36,6 +39,7 @@ FORECASTERS: dict[str, tuple[type[Forecaster], type[ForecasterSettings]]] = {
     "mlp": (MLP, MLPSettings),
     "transformer": (Transformer, TransformerSettings),
     "cnn": (CNN, CNNSettings),
+    "chronos": (Chronos, ChronosSettings),
 }
 CANDIDATES = ("linear", "additive", "mlp", "transformer")  # of `auto`, simple to rich
 CLOSED_FORM = ("linear", "additive")
@@ -59,6 +63,8 @@ def _of_preset(kind: str, preset: str) -> ForecasterSettings:
     settings = FORECASTERS[kind][1]()
     if preset == "paper" and kind == "transformer":
         return TransformerSettings.paper()
+    if preset == "quick" and isinstance(settings, ChronosSettings):
+        return ChronosSettings.zero_shot(settings.weights)
     if preset == "quick" and hasattr(settings, "training"):
         short = settings.training.model_copy(update={"max_steps": 1000, "rate_drops": 1})
         return settings.model_copy(update={"training": short})
@@ -84,6 +90,13 @@ def build(kind: str, shape: tuple[int, int], settings: dict[str, Any]) -> Foreca
     return forecaster(shape, chosen)
 
 
+class Fitted(tuple[Forecaster, pd.DataFrame]):
+    """A forecaster and the losses of all candidates; where the choice went by the likelihood,
+    `surprise` is the table of what it went by."""
+
+    surprise: pd.DataFrame | None = None
+
+
 def fit_forecaster(
     kind: str,
     windows: Windows,
@@ -95,52 +108,46 @@ def fit_forecaster(
     device: str = "cpu",
     domain_input: bool = True,
     allowed: torch.Tensor | None = None,
+    weights: str | None = None,
     report: Report = silent,
-) -> tuple[Forecaster, pd.DataFrame]:
+) -> Fitted:
     """Fit one kind, or `auto`; also the held-out loss of every candidate per variable.
 
     The table's columns are `naive` (the last value repeated), the candidates and `chosen`; its
-    numbers are mean squared errors. Among several candidates the choice goes by them, or by the
-    likelihood if another head than mse takes part. Where the panel has domains, their index is an
-    input unless `domain_input` is False. `allowed` (target, step, source) says which inputs may
-    reach which target.
+    numbers are mean squared errors, of a label the Brier score, as shares of what the mean gets.
+    Among several candidates the choice goes by them, or by the likelihood if another head than mse
+    takes part. Where the panel has domains, their index is an input unless `domain_input` is False.
+    `allowed` (target, step, source), over columns, says which inputs may reach which target;
+    `weights` are those a pretrained forecaster starts from.
     """
+    if (weights is None) == (kind == "chronos"):
+        raise InputError(
+            "The forecaster chronos needs --weights: a folder with Chronos-2 weights, or their id "
+            "on the hub; no other forecaster takes them."
+        )
     domains = len(windows.panel.domain_names) if domain_input else 0
     domains = domains if domains > 1 else 0
     early, late = windows.split(held_out)
     # Stopping and comparing on the same windows would favour whoever looked at them most often.
     places = np.arange(len(late))
     tuning, judging = late.at(places[::2]), late.at(places[1::2])
-    members: list[Forecaster] = []
-    squared: list[torch.Tensor] = []
-    surprise: list[torch.Tensor] = []  # negative log-likelihood
+    comparison = Comparison(judging)
+    labels = LabelColumns.of(windows)
     for name, member_head, known in _candidates(kind, head, domains):
-        member = _seeded_build(name, windows.shape, preset, member_head, known, seed).to(device)
+        settings = preset_settings(name, preset, member_head)
+        changes = {"domains": known, "labels": labels} | ({"weights": weights} if weights else {})
+        settings = settings.model_copy(update=changes)
+        member = _seeded_build(name, windows.shape, settings, seed).to(device)
         if allowed is not None:
             member.constrain(allowed)
-        rivals = squared if member.likelihood.fixed else surprise
-        to_beat = torch.stack([e.mean(0) for e in rivals]).amin(0) if rivals else None
-        member.fit(early, tuning, seed, report, to_beat)
-        members.append(member.eval().requires_grad_(False))
-        squared.append(squared_errors(member, judging))
-        surprise.append(-over_windows(member, judging, member.log_likelihood))
-    losses = {m.label: e.double().mean(0).numpy() for m, e in zip(members, squared, strict=True)}
-    errors = squared if head == "mse" else surprise
-    fitted = choose(members, errors) if len(members) > 1 else members[0]
-    chosen = (
-        fitted.settings.kinds if isinstance(fitted, Choice) else [fitted.label] * windows.shape[1]
-    )
-    table = pd.DataFrame(
-        {"naive": naive_loss(judging), **losses, "chosen": list(chosen)},
-        index=pd.Index(windows.panel.variables, name="variable"),
-    )
-    return fitted, table
-
-
-def naive_loss(windows: Windows) -> npt.NDArray[np.float64]:
-    """Mean squared error of repeating the last value, (variable,)."""
-    total = sum((b[:, -1] - b[:, -2]).double().square().sum(0) for b in windows.batches(4096))
-    return np.asarray(total) / len(windows)
+        member.fit(early, tuning, seed, report, comparison.to_beat(member))
+        comparison.add(member.eval().requires_grad_(False))
+    by_likelihood = head != "mse"
+    chosen = comparison.choose(by_likelihood)
+    fitted = Fitted((chosen, comparison.losses(chosen)))
+    if by_likelihood:
+        fitted.surprise = comparison.surprises(chosen)
+    return fitted
 
 
 def _candidates(kind: str, head: str, domains: int) -> list[tuple[str, str, int]]:
@@ -169,10 +176,9 @@ def _candidates(kind: str, head: str, domains: int) -> list[tuple[str, str, int]
 
 
 def _seeded_build(
-    kind: str, shape: tuple[int, int], preset: str, head: str, domains: int, seed: int
+    kind: str, shape: tuple[int, int], settings: ForecasterSettings, seed: int
 ) -> Forecaster:
     """Initial weights depend on the seed alone, and the caller's random state is left as it was."""
-    settings = preset_settings(kind, preset, head).model_copy(update={"domains": domains})
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return build(kind, shape, settings.model_dump(mode="json"))

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from torch import Tensor, nn
 
 from forecause.data.windows import Windows
+from forecause.forecast.categorical import LabelColumns, Labelled
 from forecause.forecast.likelihood import LIKELIHOODS, Likelihood
 from forecause.forecast.rules import PLAIN, Rules
 
@@ -35,6 +36,7 @@ class ForecasterSettings(Settings):
     """What the settings of every forecaster hold."""
 
     domains: int = 0  # whose index is an input; 0: it is none
+    labels: tuple[LabelColumns, ...] = ()  # columns that together are one variable
 
 
 class Forecaster(nn.Module, ABC):
@@ -44,11 +46,15 @@ class Forecaster(nn.Module, ABC):
     the report need nothing else.
 
     With `domains`, the past has one more column with the domain's index. An input that is not
-    `allowed` (target, step, source) must not reach the target's forecast.
+    `allowed` (target, step, source) must not reach the target's forecast. Here a variable is a
+    column: a label has one for each of its levels, which is forecast as its standardised
+    probability.
     """
 
     kind: str
+    read_windows: ClassVar[int] = 2000  # over which relevance is averaged, at most
     separate_targets: ClassVar[bool] = False  # the first axis of every parameter is the target
+    logits: ClassVar[bool] = False  # outputs of a label are its levels' logits
 
     def __init__(self, shape: tuple[int, int], settings: Settings, head: str = "mse") -> None:
         super().__init__()
@@ -56,7 +62,10 @@ class Forecaster(nn.Module, ABC):
         self.settings = settings
         self.head_name = head
         self.domains: int = getattr(settings, "domains", 0)  # 0: the domain is no input
+        self.labels: tuple[LabelColumns, ...] = getattr(settings, "labels", ())
         self.likelihood: Likelihood = LIKELIHOODS[head]
+        if self.labels:
+            self.likelihood = Labelled(self.likelihood, self.labels, self.logits)
         self.register_buffer("noise_variance", torch.ones(self.n_variables))
         everything = torch.ones(self.n_variables, self.max_lag, self.n_variables, dtype=torch.bool)
         self.register_buffer("allowed", everything)
@@ -110,9 +119,7 @@ class Forecaster(nn.Module, ABC):
 
         The squared error, or the negative log-likelihood where more than the mean is learned.
         """
-        if self.likelihood.fixed:
-            return (self(window[:, :-1]) - self.following(window)).square()
-        return -self.log_likelihood(window)
+        return self.likelihood.errors(self.outputs(window[:, :-1]), self.following(window))
 
     def loss(self, window: Tensor) -> Tensor:
         """Mean error per target, (variable,), the one to learn from."""
@@ -150,7 +157,7 @@ class Forecaster(nn.Module, ABC):
     def score(self, window: Tensor) -> Tensor:
         """d log p(X_t | past) / d past per sample: (batch, target, max_lag, source)."""
         past = window[:, :-1].detach()
-        if self.likelihood.fixed:  # (x - f) / variance * df / dpast
+        if self.likelihood.fixed and not self.labels:  # (x - f) / variance * df / dpast
             pull = (self.following(window) - self(past)) / self.get_buffer("noise_variance")
             return pull[:, :, None, None] * self.jacobian(past)
         past.requires_grad_()

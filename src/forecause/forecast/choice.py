@@ -35,6 +35,7 @@ class Choice(Forecaster):
     ) -> None:
         super().__init__(shape, settings)
         self.domains = max(member.domains for member in members.values())
+        self.labels = next(iter(members.values())).labels
         self.members = nn.ModuleDict({kind: members[kind] for kind in settings.members})
         self.constrain(next(iter(members.values())).get_buffer("allowed"))
         chosen = [members[kind].get_buffer("noise_variance") for kind in settings.kinds]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -17,8 +16,9 @@ SPREAD = 0.5  # between the mixture's first means: equal components would stay e
 class Likelihood(ABC):
     """A family of distributions; parameters are (..., target, parameter), values (..., target)."""
 
-    outputs: ClassVar[int]  # numbers a network gives per target
-    fixed: ClassVar[bool] = False  # the variance is not learned, the squared error is
+    outputs: int  # numbers a network gives per target
+    fixed: bool = False  # the variance is not learned, the squared error is
+    locations: slice  # the outputs that shift the distribution as a whole when all are raised alike
 
     @abstractmethod
     def log_prob(self, parameters: Tensor, value: Tensor) -> Tensor:
@@ -36,10 +36,22 @@ class Likelihood(ABC):
     def start(self, location: Tensor, log_variance: Tensor) -> Tensor:
         """Outputs (target, output) that mean about this Gaussian, both arguments (target,)."""
 
-    @property
-    @abstractmethod
-    def locations(self) -> slice:
-        """The outputs that shift the distribution as a whole when all are raised alike."""
+    def errors(self, parameters: Tensor, value: Tensor) -> Tensor:
+        """What is made small, (..., target): the squared error or the negative log-likelihood."""
+        if self.fixed:
+            return (self.mean(parameters) - value).square()
+        return -self.log_prob(parameters, value)
+
+    def linear_start(
+        self, weight: Tensor, location: Tensor, log_variance: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Slopes (target, input, output) and bias (target, output) that mean a linear model.
+
+        `weight` (target, input) and `location` (target,) are the model's, with this variance.
+        """
+        slopes = weight.new_zeros(*weight.shape, self.outputs)
+        slopes[..., self.locations] = weight[..., None]
+        return slopes, self.start(location, log_variance)
 
 
 class FixedVariance(Likelihood):

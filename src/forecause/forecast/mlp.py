@@ -58,11 +58,14 @@ class MLP(Trained):
         return self._slopes(self.likelihood.mean(outputs), copies)
 
     def score(self, window: Tensor) -> Tensor:
-        if self.likelihood.fixed:
+        if self.likelihood.fixed and not self.labels:
             return super().score(window)
         past = window[:, :-1].detach()
         copies = self._copies(past).clone().requires_grad_()
         outputs = self._run(copies, past, PLAIN)
+        if self.likelihood.fixed:
+            log_variance = self.get_buffer("noise_variance").log()[:, None]
+            outputs = torch.cat([outputs, log_variance.expand_as(outputs)], dim=-1)
         return self._slopes(self.likelihood.log_prob(outputs, self.following(window)), copies)
 
     def fit(
@@ -91,14 +94,14 @@ class MLP(Trained):
 
     @torch.no_grad()
     def _start_path(self, path: int, start: Linear) -> None:
-        likelihood, outputs = self.likelihood, self.likelihood.outputs
+        outputs = self.likelihood.outputs
         own = slice(path * outputs, (path + 1) * outputs)
-        linear = self.linear[..., own][..., likelihood.locations]
-        linear.copy_(start.get_buffer("weight").flatten(1)[..., None].expand_as(linear))
-        noise = start.get_buffer("noise_variance").log()
-        self.bias[..., own] = likelihood.start(start.get_buffer("intercept"), noise)[:, None].to(
-            self.bias.device
+        weight, noise = start.get_buffer("weight"), start.get_buffer("noise_variance")
+        slopes, bias = self.likelihood.linear_start(
+            weight.flatten(1), start.get_buffer("intercept"), noise.log()
         )
+        self.linear[..., own] = slopes.to(self.linear.device)
+        self.bias[..., own] = bias[:, None].to(self.bias.device)
 
     def _copies(self, past: Tensor) -> Tensor:
         """past (batch, step, source) -> (target, batch, max_lag * source), the same for each."""
@@ -106,8 +109,27 @@ class MLP(Trained):
 
     def _slopes(self, values: Tensor, copies: Tensor) -> Tensor:
         """d values (batch, target) / d past, (batch, target, max_lag, source)."""
-        (slopes,) = torch.autograd.grad(values.sum(), copies)
+        if self.labels:
+            slopes = self._label_slopes(values, copies)
+        else:
+            (slopes,) = torch.autograd.grad(values.sum(), copies)
         return slopes.transpose(0, 1).unflatten(2, (self.max_lag, self.n_variables))
+
+    def _label_slopes(self, values: Tensor, copies: Tensor) -> Tensor:
+        """Slopes (target, batch, input) where a level's value depends on the copies of all levels
+        of its label: the k-th levels of all labels are asked together, so that none meet."""
+        owner = torch.arange(self.n_variables)
+        level = torch.zeros(self.n_variables, dtype=torch.long)
+        for label in self.labels:
+            owner[label.columns] = label.first
+            level[label.columns] = torch.arange(len(label.shares))
+        found = torch.empty_like(copies)
+        for k in range(int(level.max()) + 1):
+            asked = (level == k).nonzero().flatten()
+            (slopes,) = torch.autograd.grad(values[:, asked].sum(), copies, retain_graph=True)
+            added = torch.zeros_like(slopes).index_add_(0, owner.to(slopes.device), slopes)
+            found[asked] = added[owner[asked]]
+        return found
 
     def _run(self, copies: Tensor, past: Tensor, rules: Rules) -> Tensor:
         """copies (target, batch, max_lag * source) -> outputs (batch, target, output).

@@ -19,6 +19,7 @@ from torch import Tensor
 from forecause.data.windows import Windows
 from forecause.forecast.additive import place_knots, spline_terms
 from forecause.forecast.choice import clearly_better
+from forecause.forecast.inputs import Inputs, groups_of
 from forecause.forecast.regression import Moments
 from forecause.forecast.robust import robust_p_values
 from forecause.graph.fdr import adjusted_p_values
@@ -45,24 +46,29 @@ def edge_tests(
     level that Benjamini-Hochberg at `fdr` amounts to.
     `suspects` marks inputs that a forecaster found strong: their products are tried even if they
     show nothing on their own. An input that is not `allowed` is left out of its target's models and
-    not tested (NaN).
+    not tested (NaN). All levels of a label are tested together as a source; as a target, the most
+    striking of its levels counts, its p-value times their number.
     """
     ladder = _Ladder(windows.sample(MOST_WINDOWS, np.random.default_rng(0)))
+    inputs = ladder.inputs
     if allowed is not None:
-        ladder.allowed = ladder.by_input(allowed.values)
+        ladder.allowed = inputs.by_input(allowed.values)
     ladder.try_all_targets(ladder.straight)
     ladder.try_all_targets(ladder.curved)
-    flat = None if suspects is None else ladder.by_input(suspects.values)
-    for target in range(ladder.variables):
+    flat = None if suspects is None else inputs.by_input(suspects.values)
+    for target in range(ladder.columns):
         ladder.try_pairs(target, None if flat is None else flat[target])
     ladder.p_values[~ladder.allowed] = np.nan
-    passed = int((adjusted_p_values(ladder.p_values) <= fdr).sum())
-    level = fdr * passed / max(ladder.allowed.sum(), 1)  # where Benjamini-Hochberg drew the line
-    names = list(windows.panel.variables)
-    found = {"p_value": ladder.p_values, "stability": ladder.stability(level)}
+    p_values = inputs.p_values_of_targets(ladder.p_values)
+    passed = int((adjusted_p_values(p_values) <= fdr).sum())
+    # where Benjamini-Hochberg drew the line
+    level = fdr * passed / max(np.isfinite(p_values).sum(), 1)
+    names = list(inputs.coding.variables)
+    stability = inputs.largest_of_targets(ladder.stability(level))
+    found = {"p_value": p_values, "stability": stability}
     return xr.Dataset(
-        {name: (AXES, ladder.by_lag(values)) for name, values in found.items()},
-        coords={"target": names, "source": names, "lag": np.arange(1, ladder.steps + 1)},
+        {name: (AXES, inputs.by_lag(values)) for name, values in found.items()},
+        coords={"target": names, "source": names, "lag": np.arange(1, inputs.steps + 1)},
     )
 
 
@@ -72,58 +78,76 @@ class _Design:
 
     features: Callable[[Tensor], Tensor]  # (batch, step, variable) -> (batch, feature)
     groups: list[npt.NDArray[np.int64]]  # of feature indices
-    inputs: npt.NDArray[np.int64]  # (group,) index into step * variable
+    inputs: npt.NDArray[np.int64]  # (group,) the input that each is; see Inputs
 
     @property
     def width(self) -> int:
-        return 1 + int(max(group.max() for group in self.groups))
+        return 1 + int(max(group.max(initial=0) for group in self.groups))
 
 
 class _Ladder:
-    """The best model so far for every target, and its p-values (target, step * variable)."""
+    """The best model so far for every target column, and its p-values (target, input)."""
 
     def __init__(self, windows: Windows) -> None:
         self.windows = windows
-        self.steps, self.variables = windows.shape
+        self.inputs = Inputs.of(windows)
+        self.columns = windows.shape[1]
         self.early, self.late = windows.split(0.2)
         self.knots = place_knots(windows, KNOTS).double()
         self.mean, self.sd, self.slope = _term_moments(windows, self.knots)
         self.designs: dict[int, _Design] = {}  # the best model of each target
         self.errors: dict[int, Tensor] = {}  # and its held-out squared errors
-        self.p_values = np.ones((self.variables, self.steps * self.variables))
+        self.p_values = np.ones((self.columns, self.inputs.steps * self.inputs.variables))
         self.allowed = np.ones(self.p_values.shape, dtype=bool)
         self.smallest = np.ones_like(self.p_values)  # over straight and curved, for plausibility
 
     def straight(self, inputs: npt.NDArray[np.int64]) -> _Design:
         """A line for each of some inputs."""
-        groups = list(np.arange(len(inputs))[:, None])
-        return _Design(lambda past: past.flatten(1)[:, inputs], groups, inputs)
+        places, owner = self.inputs.places(inputs)
+        groups = groups_of(owner, len(inputs))
+        return _Design(lambda past: past.flatten(1)[:, places], groups, inputs)
 
     def curved(self, inputs: npt.NDArray[np.int64]) -> _Design:
         """A spline for each of some inputs."""
-        groups = np.arange(len(inputs) * (KNOTS - 1)).reshape(len(inputs), -1)
-        return _Design(lambda past: self._terms(past, inputs).flatten(1), list(groups), inputs)
+        places, owner = self.inputs.places(inputs)
+        kept, of_place = self._kept_terms(places, KNOTS - 1)
+        groups = groups_of(owner[of_place], len(inputs))
+        return _Design(lambda past: self._terms(past, places).flatten(1)[:, kept], groups, inputs)
 
     def pairs(self, inputs: npt.NDArray[np.int64]) -> _Design:
         """Splines of some inputs, and products of a line and a bend of each two of them."""
-        count, terms = len(inputs), KNOTS - 1
-        first, second = np.triu_indices(count, 1)
+        places, owner = self.inputs.places(inputs)
+        kept, of_place = self._kept_terms(places, KNOTS - 1)
+        multiplied, of_factor = self._kept_terms(places, 2)
+        factors = groups_of(owner[of_factor], len(inputs))
+        pairs = list(zip(*np.triu_indices(len(inputs), 1), strict=True))
+        left = np.concatenate([np.repeat(factors[i], len(factors[j])) for i, j in pairs])
+        right = np.concatenate([np.tile(factors[j], len(factors[i])) for i, j in pairs])
 
         def features(past: Tensor) -> Tensor:
-            own = self._terms(past, inputs)
+            own = self._terms(past, places)
             line = own[..., 0]
-            bend = own[..., 1] - self.slope[inputs % self.variables] * line
-            two = torch.stack([line, bend], dim=2)
-            products = two[:, first, :, None] * two[:, second, None, :]
-            return torch.cat([own.flatten(1), products.flatten(1)], dim=1)
+            bend = own[..., 1] - self.slope[places % self.columns] * line
+            two = torch.stack([line, bend], dim=2).flatten(1)[:, multiplied]
+            return torch.cat([own.flatten(1)[:, kept], two[:, left] * two[:, right]], dim=1)
 
-        own_columns = np.arange(count * terms).reshape(count, terms)
-        pair_columns = count * terms + np.arange(len(first) * 4).reshape(-1, 4)
+        own_columns = groups_of(owner[of_place], len(inputs))
+        one, other = owner[of_factor][left], owner[of_factor][right]
         groups = [
-            np.concatenate([own_columns[i], pair_columns[(first == i) | (second == i)].ravel()])
-            for i in range(count)
+            np.concatenate([own_columns[i], len(kept) + np.flatnonzero((one == i) | (other == i))])
+            for i in range(len(inputs))
         ]
         return _Design(features, groups, inputs)
+
+    def _kept_terms(
+        self, places: npt.NDArray[np.int64], terms: int
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Of `terms` per place those that say something, a label's level having but one; and the
+        place that each belongs to."""
+        counts = np.where(self.inputs.is_label(places), 1, terms)
+        of_place = np.repeat(np.arange(len(places)), counts)
+        within = np.arange(len(of_place)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return of_place * terms + within, of_place
 
     def try_all_targets(self, design_of: Callable[[npt.NDArray[np.int64]], _Design]) -> None:
         """Fit one design to all targets with the same inputs; keep it where it is the best."""
@@ -166,8 +190,10 @@ class _Ladder:
             self._keep_if_better(target, errors, p_values, design)
 
     def stability(self, level: float) -> Array:
-        """Share of block-bootstrap refits of each target's model with p <= level."""
+        """Share of block-bootstrap refits of each target column's model with p <= level, which the
+        columns of a label share."""
         rng = np.random.default_rng(0)
+        levels = level / np.array([self.inputs.tests(v) for v in self.inputs.coding.of_column])
         found = np.zeros_like(self.p_values)
         tested = self.windows.sample(MOST_FOR_PAIRS, rng)
         for design in {id(d): d for d in self.designs.values()}.values():
@@ -178,17 +204,9 @@ class _Ladder:
             weights = rng.multinomial(blocks, np.full(blocks, 1 / blocks), size=REFITS)
             for refit in Moments.resampled(parts, weights):
                 p_values = refit.group_p_values(design.groups)
-                found[np.ix_(targets, design.inputs)] += p_values[targets] <= level
+                passed = p_values[targets] <= levels[targets, None]
+                found[np.ix_(targets, design.inputs)] += passed
         return found / REFITS
-
-    def by_lag(self, values: Array) -> Array:
-        """(target, step * variable) -> (target, source, lag)."""
-        by_step = values.reshape(self.variables, self.steps, self.variables)
-        return np.ascontiguousarray(by_step[:, ::-1].transpose(0, 2, 1))
-
-    def by_input(self, values: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-        """(target, source, lag) -> (target, step * variable)."""
-        return values.transpose(0, 2, 1)[:, ::-1].reshape(len(values), -1)
 
     def _keep_if_better(
         self, target: int, errors: Tensor, p_values: Array, design: _Design
@@ -208,11 +226,11 @@ class _Ladder:
             parts.append((fitted - window[:, -1]).square())
         return torch.cat(parts)
 
-    def _terms(self, past: Tensor, inputs: npt.NDArray[np.int64]) -> Tensor:
-        """Standardised spline terms of some inputs, (batch, input, term)."""
-        variable = inputs % self.variables
-        terms = spline_terms(past.flatten(1)[:, inputs], self.knots[variable])
-        return (terms - self.mean[variable]) / self.sd[variable]
+    def _terms(self, past: Tensor, places: npt.NDArray[np.int64]) -> Tensor:
+        """Standardised spline terms of some places, (batch, place, term)."""
+        column = places % self.columns
+        terms = spline_terms(past.flatten(1)[:, places], self.knots[column])
+        return (terms - self.mean[column]) / self.sd[column]
 
 
 def _term_moments(windows: Windows, knots: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -61,6 +62,7 @@ class Trained(Forecaster):
     """A forecaster that learns by gradient descent."""
 
     settings: TrainedSettings
+    logits: ClassVar[bool] = True
 
     def fit(
         self,

@@ -134,9 +134,7 @@ class Transformer(Trained):
         if not forced:  # at earlier positions the same input has another lag
             return super().loss(window)
         past, following = window[:, :-1], self.inputs(window[:, 1:])
-        if self.likelihood.fixed:
-            return (self.forecasts(past) - following).square().mean((0, 1))
-        return -self.likelihood.log_prob(self._everywhere(past), following).mean((0, 1))
+        return self.likelihood.errors(self._everywhere(past), following).mean((0, 1))
 
     def _tokens(self, past: Tensor) -> Tensor:
         """past (batch, step, variable) -> tokens (batch, step * variable, width)."""

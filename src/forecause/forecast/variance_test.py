@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 import torch
 import xarray as xr
 from torch import Tensor
 
 from forecause.data.windows import Windows
 from forecause.forecast.additive import Additive, AdditiveSettings, place_knots
+from forecause.forecast.inputs import Inputs, groups_of
 from forecause.forecast.regression import Moments
 from forecause.graph.lagged import AXES
 
@@ -23,28 +25,32 @@ def variance_p_values(windows: Windows) -> xr.DataArray:
 
     The additive spline model takes out the mean; the log squared errors that remain are regressed
     on the same basis, one F-test over all terms of an input. The result is (target, source, lag).
+    A label has no variance besides its mean: 1 for such a target.
     """
-    steps, variables = windows.shape
-    design, terms = _basis(windows)
+    inputs = Inputs.of(windows)
+    design, groups = _basis(windows, inputs)
     mean = Moments.of(windows, design)
     spread = Moments.of(windows, design, _LogSquares(mean, design))
-    groups = np.arange(steps * variables * terms).reshape(-1, terms)
-    p_values = spread.group_p_values(list(groups))
-    by_step = p_values.reshape(variables, steps, variables)  # (target, step, source), oldest first
-    names = list(windows.panel.variables)
-    coords = {"target": names, "source": names, "lag": np.arange(1, steps + 1)}
-    by_lag = by_step[:, ::-1].transpose(0, 2, 1).copy()  # torch refuses the view's strides
-    return xr.DataArray(by_lag, dims=AXES, coords=coords)
+    p_values = spread.group_p_values(groups)[inputs.coding.first]
+    for label in inputs.coding.labels:
+        p_values[inputs.coding.variables.index(label.name)] = 1.0
+    names = list(inputs.coding.variables)
+    coords = {"target": names, "source": names, "lag": np.arange(1, inputs.steps + 1)}
+    return xr.DataArray(inputs.by_lag(p_values), dims=AXES, coords=coords)
 
 
-def _basis(windows: Windows) -> tuple[Callable[[Tensor], Tensor], int]:
-    """The design of the additive model and its terms per input."""
+def _basis(
+    windows: Windows, inputs: Inputs
+) -> tuple[Callable[[Tensor], Tensor], list[npt.NDArray[np.int64]]]:
+    """The design of the additive model, and the features of each input."""
     model = Additive(windows.shape, AdditiveSettings())
-    terms = model.settings.knots - 1
+    terms, count = model.settings.knots - 1, inputs.steps * inputs.variables
+    places, owner = inputs.places(np.arange(count))
     if len(windows) < WINDOWS_PER_TERM * windows.shape[0] * windows.shape[1] * terms:
-        return lambda past: past.flatten(1), 1
+        return lambda past: past.flatten(1)[:, places], groups_of(owner, count)
     model.get_buffer("knots").copy_(place_knots(windows, model.settings.knots))
-    return model.design, terms
+    kept = (places[:, None] * terms + np.arange(terms)).ravel()
+    return lambda past: model.design(past)[:, kept], groups_of(owner.repeat(terms), count)
 
 
 class _LogSquares:

@@ -137,18 +137,14 @@ class _Search:
         halves = [_halves(windows, low, high) for low, high in pairwise(self.edges)]
         self.sums = tuple(_Cumulative([half[fold] for half in halves]) for fold in (0, 1))
         self.least = max(2, int(np.ceil(inputs / np.diff(self.edges).min())))  # blocks of a stretch
-        whole = self.judged(0, blocks)
-        self.noise = whole / len(windows)  # (target,)
         self.blocks = blocks
+        self.noise = self._judged_group([(0, blocks)]) / len(windows)  # (target,)
 
-    def judged(self, low: int, high: int) -> Tensor:
-        """Squared errors (target,) of blocks low .. high, each half by a fit to the other."""
-        a, b = (fold.between(low, high) for fold in self.sums)
-        return b.loss(a.solve(RIDGE)) * b.count + a.loss(b.solve(RIDGE)) * a.count
-
-    def cost(self, low: int, high: int) -> float:
-        """Judged errors of a stretch in units of the noise, summed over targets."""
-        return float((self.judged(low, high) / self.noise).sum())
+    def costs(self, lows: npt.NDArray[np.int64], high: int) -> Array:
+        """Of the stretches low .. high: squared errors of each half of the blocks by a fit to the
+        other, in units of the noise, summed over targets, (low,)."""
+        a, b = (fold.up_to(lows, high) for fold in self.sums)
+        return np.asarray(((_errors_of(a, b) + _errors_of(b, a)) / self.noise).sum(1).numpy())
 
     def cuts(self, count: int | None) -> list[int]:
         """Block edges of the best stretches: optimal partitioning at a price per cut."""
@@ -158,8 +154,8 @@ class _Search:
         costs = np.full((self.blocks + 1, self.blocks + 1), np.inf)
         for high in range(self.least, self.blocks + 1):
             self.report("looking for regimes", high / self.blocks)
-            for low in (0, *range(self.least, high - self.least + 1)):
-                costs[low, high] = self.cost(low, high)
+            lows = np.array([0, *range(self.least, high - self.least + 1)])
+            costs[lows, high] = self.costs(lows, high)
             total = best + costs[:, high] + price
             before[high] = int(np.argmin(total))
             best[high] = total[before[high]]
@@ -252,6 +248,12 @@ class _Cumulative:
             )
         )
 
+    def up_to(self, lows: npt.NDArray[np.int64], high: int) -> tuple[Tensor, ...]:
+        """Counts, Gram matrices, cross products and squares of low .. high, (low, ...)."""
+        counts = torch.from_numpy(self.counts[high] - self.counts[lows]).double()
+        kinds = (self.gram, self.cross, self.square)
+        return (counts, *(kind[high] - kind[lows] for kind in kinds))
+
     def between(self, low: int, high: int) -> Moments:
         return Moments(
             int(self.counts[high] - self.counts[low]),
@@ -259,6 +261,17 @@ class _Cumulative:
             self.cross[high] - self.cross[low],
             self.square[high] - self.square[low],
         )
+
+
+def _errors_of(fit: tuple[Tensor, ...], judge: tuple[Tensor, ...]) -> Tensor:
+    """Squared errors (stretch, target) of some moments by fits to others; see Moments."""
+    counts, gram, cross, _ = fit
+    penalty = torch.ones(gram.shape[-1], dtype=gram.dtype) * RIDGE
+    penalty[0] = 0.0
+    coefficients = torch.linalg.solve(gram + torch.diag(penalty) * counts[:, None, None], cross)
+    _, gram, cross, square = judge
+    fitted = (coefficients * (gram @ coefficients)).sum(1)
+    return square - 2 * (coefficients * cross).sum(1) + fitted
 
 
 def _halves(windows: Windows, low: int, high: int) -> tuple[Moments, Moments]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from forecause.data.panel import Panel
 from forecause.errors import InputError
 from forecause.forecast.base import Report, silent
 from forecause.graph.lagged import LaggedGraph
@@ -33,7 +32,8 @@ def refine(
     """
     if latent == instantaneous:
         raise InputError("Ask for one refinement: latent or instantaneous.")
-    panel = panel_behind(found, data)
+    known = found.panel if data is None else None
+    panel = known if known is not None else found.data.read_again(data)
     knowledge = Knowledge.of(found.settings.forbid, found.settings.require)
     start = replace(found.graph, domains={})
     if latent:
@@ -42,24 +42,6 @@ def refine(
         graph = refine_instantaneous(panel, start, knowledge, method, report or silent)
     note = _sentence(start, graph, "hidden common causes" if latent else f"lag 0 by {method}")
     return replace(found, graph=graph, data=replace(found.data, notes=(*found.data.notes, note)))
-
-
-def panel_behind(found: Discovery, data: Any = None) -> Panel:
-    """The data of a run: as given, still in memory, or read again from where it came from."""
-    if data is None and found.panel is not None:
-        return found.panel
-    source = dict(found.data.source or {})
-    paths = source.pop("paths", None)
-    if data is None and paths is None:
-        raise InputError(
-            "A saved run does not hold its data, and this one was not read from a file; give the "
-            "data again."
-        )
-    panel = Panel.of(data if data is not None else paths, **source)
-    if panel.fingerprint() != found.data.fingerprint:
-        where = "the data given" if data is not None else ", ".join(paths or ())
-        raise InputError(f"This is not the data that the run was made of any more: {where}.")
-    return panel
 
 
 def _sentence(before: LaggedGraph, after: LaggedGraph, what: str) -> str:

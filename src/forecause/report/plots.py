@@ -122,6 +122,27 @@ class Plots:
         axes.set_ylabel(drawing.plain(names[place]))
         return axes
 
+    def attribution(
+        self,
+        target: str,
+        axes: Axes | None = None,
+        *,
+        rows: slice | None = None,
+        bins: int | None = 100,
+        most: int = 12,
+    ) -> Axes:
+        """The inputs that mattered most for the forecast of a target, and when.
+
+        Means over bins of rows; with `bins=None`, the signed contribution in every row.
+        """
+        from forecause.report.attribution_plot import attribution
+
+        found = self.found.attribution_over_time(target, rows, bins=bins)
+        inputs = min(most, found.sizes["source"] * found.sizes["lag"])
+        axes = _axes(axes, (9.0, 0.28 * inputs + 1.2))
+        attribution(axes, found, most)
+        return axes
+
     def _statistic(self, name: str) -> xr.DataArray:
         known = [str(key) for key in self.found.relevance.data_vars]
         if name not in known:

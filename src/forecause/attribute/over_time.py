@@ -1,0 +1,185 @@
+"""Which input mattered for the forecast of a target, and when."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import xarray as xr
+from torch import Tensor
+
+from forecause.attribute import BATCH_NUMBERS, READOUTS
+from forecause.data.panel import Panel
+from forecause.data.windows import Scale, Windows
+from forecause.errors import InputError
+from forecause.forecast.base import Forecaster, Report, silent
+
+if TYPE_CHECKING:
+    from forecause.discovery import Discovery
+
+MOST_NUMBERS = 50_000_000  # contributions in one answer: 400 MB
+
+
+def attribution_over_time(
+    forecaster: Forecaster,
+    windows: Windows,
+    target: str,
+    *,
+    readout: str = "input-gradient",
+    bins: int | None = None,
+    report: Report = silent,
+) -> xr.Dataset:
+    """Relevance of every (source, lag) for one target along time, in sds of the target.
+
+    With `bins`, means over about that many runs of neighbouring windows, which never mix series;
+    without, every window by itself. The variables:
+    contribution (time, source, lag): signed. The default readout is gradient times input, what an
+    input adds to the forecast by not being at its mean, to first order; of a linear forecaster
+    the contributions and the intercept add up to the forecast.
+    magnitude: mean absolute contribution; in a bin, signs may cancel in the mean.
+    forecast, actual (time,): of the target, standardised.
+    The coordinates row, last_row and series say where a bin lies, windows how many are in it.
+    """
+    names = windows.panel.variables
+    if target not in names:
+        raise InputError(f"Unknown variable {target!r}; choose one of {', '.join(names)}.")
+    if readout not in READOUTS:
+        raise InputError(f"Unknown readout {readout!r}; choose one of {', '.join(READOUTS)}.")
+    steps, variables = windows.shape
+    bin_of = _bins(windows, bins)
+    count = np.bincount(bin_of)
+    if len(count) * steps * variables > MOST_NUMBERS:
+        raise InputError(
+            f"{len(count)} moments of {variables} sources and {steps} lags are too many to hold; "
+            "ask for fewer rows, or for their means over bins."
+        )
+    sums = _Sums(len(count), steps, variables)
+    size = max(1, min(512, BATCH_NUMBERS // (steps * variables**2)))
+    device = next(iter(forecaster.state_dict().values())).device
+    for place, batch in enumerate(forecaster.seen(windows).batches(size)):
+        report("reading out over time", place * size / len(windows))
+        window = batch.to(device)
+        signed = READOUTS[readout].per_sample(forecaster, window).detach()
+        sums.add(
+            bin_of[place * size : place * size + len(batch)],
+            signed[:, names.index(target)],
+            _both(forecaster, window)[:, names.index(target)],
+        )
+    found = sums.means(count, names).assign_coords(_places(windows, count))
+    scale = {"mean": windows.scale.mean, "sd": windows.scale.sd}
+    target_scale = {key: float(values[names.index(target)]) for key, values in scale.items()}
+    return found.assign_attrs(target=target, readout=readout, **target_scale)
+
+
+def attribution_of_run(
+    found: Discovery,
+    target: str,
+    rows: slice | None = None,
+    readout: str = "input-gradient",
+    *,
+    bins: int | None = None,
+    data: Any = None,
+    report: Report = silent,
+) -> xr.Dataset:
+    """`attribution_over_time` of a run's forecaster on its data, or on `data`, in these rows."""
+    from forecause.evaluation import panel_of
+
+    panel = _with_domains(found, panel_of(found, data))
+    scale = Scale(found.data.mean, found.data.sd)
+    windows = replace(Windows.of(panel, found.graph.max_lag), scale=scale)
+    if rows is not None:
+        first, end, step = rows.indices(panel.rows)
+        asked = np.isin(windows.rows, np.arange(first, end, step))
+        windows = windows.at(np.flatnonzero(asked))
+        if not len(windows):
+            raise InputError(
+                f"None of the rows {first} to {end - 1} can be forecast: each needs "
+                f"{found.graph.max_lag} complete rows before it; ask for others of the "
+                f"{panel.rows}."
+            )
+    return attribution_over_time(
+        found.forecaster, windows, target, readout=readout, bins=bins, report=report
+    )
+
+
+class _Sums:
+    """Sums over the windows of each bin; the only thing that is kept of them."""
+
+    def __init__(self, bins: int, steps: int, variables: int) -> None:
+        self.signed = np.zeros((bins, steps, variables))
+        self.absolute = np.zeros((bins, steps, variables))
+        self.both = np.zeros((bins, 2))  # forecast and actual
+
+    def add(self, bin_of: npt.NDArray[np.int64], signed: Tensor, both: Tensor) -> None:
+        """Take in a batch: signed relevance (batch, step, source), forecast and actual."""
+        touched, begins = np.unique(bin_of, return_index=True)  # bins are runs of windows
+        values = signed.double().cpu().numpy()
+        self.signed[touched] += np.add.reduceat(values, begins)
+        self.absolute[touched] += np.add.reduceat(np.abs(values), begins)
+        self.both[touched] += np.add.reduceat(both.double().cpu().numpy(), begins)
+
+    def means(self, count: npt.NDArray[np.int64], names: tuple[str, ...]) -> xr.Dataset:
+        """Steps, oldest first, become lags, 1 first."""
+        axes = ("time", "source", "lag")
+        by_lag = [
+            (sums[:, ::-1] / count[:, None, None]).transpose(0, 2, 1)
+            for sums in (self.signed, self.absolute)
+        ]
+        forecast, actual = (self.both / count[:, None]).T
+        return xr.Dataset(
+            {
+                "contribution": (axes, by_lag[0]),
+                "magnitude": (axes, by_lag[1]),
+                "forecast": ("time", forecast),
+                "actual": ("time", actual),
+            },
+            coords={"source": list(names), "lag": np.arange(1, self.signed.shape[1] + 1)},
+        )
+
+
+@torch.no_grad()
+def _both(forecaster: Forecaster, window: Tensor) -> Tensor:
+    """Forecast and what followed, (batch, variable, 2)."""
+    return torch.stack([forecaster(window[:, :-1]), forecaster.following(window)], dim=2)
+
+
+def _bins(windows: Windows, bins: int | None) -> npt.NDArray[np.int64]:
+    """The bin of every window: runs of equal length, begun anew with every series."""
+    if bins is not None and bins < 1:
+        raise InputError(f"The number of bins must be at least 1, found {bins}.")
+    length = 1 if bins is None else -(-len(windows) // bins)
+    series = windows.panel.series[windows.rows]
+    begins = np.flatnonzero(np.diff(series, prepend=-1))
+    place = np.arange(len(windows))
+    since = place - np.repeat(begins, np.diff([*begins, len(windows)]))
+    return np.cumsum(since % length == 0) - 1
+
+
+def _places(windows: Windows, count: npt.NDArray[np.int64]) -> dict[str, Any]:
+    """Where each bin lies: coordinates along time."""
+    panel = windows.panel
+    first = np.cumsum(count) - count
+    row, last = windows.rows[first], windows.rows[first + count - 1]
+    names = np.array(panel.series_names)[panel.series[row]]
+    places = {"row": row, "last_row": last, "series": names, "windows": count}
+    time = row if panel.time is None else panel.time[row]
+    return {"time": time} | {name: ("time", values) for name, values in places.items()}
+
+
+def _with_domains(found: Discovery, panel: Panel) -> Panel:
+    """The panel with the domains that the run gave it, checked against those it was fitted to."""
+    regimes = found.regimes
+    if found.settings.per_series:
+        panel = panel.with_domain(panel.series, panel.series_names)
+    elif regimes is not None and len(regimes.names) > 1 and len(regimes.of_row) == panel.rows:
+        panel = regimes.applied(panel)
+    fitted = tuple(found.data.domain_windows)
+    if found.forecaster.domains and panel.domain_names != fitted:
+        raise InputError(
+            f"Expected data with the domains {', '.join(fitted)}, found "
+            f"{', '.join(panel.domain_names) or 'none'}; pass the data of the run."
+        )
+    return panel

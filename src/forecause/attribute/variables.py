@@ -1,0 +1,89 @@
+"""From columns to variables: the relevance of a label is that of all its levels together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from forecause.forecast.categorical import LabelColumns
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a forecaster belong together, and how their relevance adds up.
+
+    A readout is either a slope or, with `sums_sources`, a share of the forecast that adds up over
+    the columns of a label. Slopes along a label's columns mean something only against each other,
+    for its levels always add up to 1: with b_k the effect of level k and p_k its frequency, their
+    energy is the variance of b over the levels, as b^2 Var(x) is that of a number. Of a label as a
+    target, energies are averaged over its levels, or relevance is added with `sums_targets`.
+    """
+
+    count: int  # of columns
+    labels: Sequence[LabelColumns]
+    sums_sources: bool = False
+    sums_targets: bool = False
+
+    def signed(self, relevance: Tensor) -> Tensor:
+        """Comparable columns of relevance (batch, target column, step, source column)."""
+        found = relevance.clone()
+        for label in self.labels:
+            own = relevance[..., label.columns]
+            if self.sums_sources:
+                found[..., label.columns] = 0.0
+                found[..., label.columns.stop - 1] = own.sum(-1)
+            else:
+                found[..., label.columns] = _against_each_other(own, label)
+        for label in self.labels if self.sums_targets else ():
+            # an average over the levels follows
+            added = found[:, label.columns].sum(1, keepdim=True)
+            found[:, label.columns] = added
+        return found
+
+    def energies(self, products: Tensor) -> Tensor:
+        """Products of two signed relevances -> those of variables (batch, target, step, source)."""
+        by_source = torch.stack([products[..., own].sum(-1) for own in self._variables()], dim=-1)
+        return torch.stack([by_source[:, own].mean(1) for own in self._variables()], dim=1)
+
+    def of_variables(self, signed: Tensor) -> Tensor:
+        """Signed columns -> relevance (batch, target, step, source) of variables.
+
+        It has a sign between numbers and labels of two levels, whose second is what is raised.
+        """
+        size = self.energies(signed.square()).sqrt()
+        last = torch.tensor([own.stop - 1 for own in self._variables()])
+        sign = signed[:, last][..., last].sign()
+        ordered = torch.tensor([own.stop - own.start <= 2 for own in self._variables()])
+        known = ordered[:, None, None] & ordered
+        return torch.where(known.to(size.device), size * sign, size)
+
+    def without_direction(self, signed: Tensor) -> Tensor:
+        """Relevance of variables, NaN where a label of several levels knows no up and down."""
+        found = self.of_variables(signed)
+        for place, own in enumerate(self._variables()):
+            if own.stop - own.start > 2:
+                found[:, place] = torch.nan
+                found[..., place] = torch.nan
+        return found
+
+    def _variables(self) -> list[slice]:
+        """The columns of every variable, in order."""
+        starts = {label.first: label.columns for label in self.labels}
+        found, column = [], 0
+        while column < self.count:
+            found.append(starts.get(column, slice(column, column + 1)))
+            column = found[-1].stop
+        return found
+
+
+def _against_each_other(slopes: Tensor, label: LabelColumns) -> Tensor:
+    """sqrt(p_k) (b_k - mean of b), or for two levels sd (b_2 - b_1) in the second's place."""
+    share, sd = label.moments(slopes)
+    effect = slopes / sd
+    if len(share) == 2:
+        second = (effect[..., 1] - effect[..., 0]) * sd[1]
+        return torch.stack([torch.zeros_like(second), second], dim=-1)
+    return share.sqrt() * (effect - (share * effect).sum(-1, keepdim=True))

@@ -1,0 +1,111 @@
+"""Candidates side by side on held-out windows: their losses, and who forecasts which variable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import torch
+from torch import Tensor
+
+from forecause.data.windows import Windows
+from forecause.forecast.base import Forecaster, over_windows, squared_errors
+from forecause.forecast.categorical import LabelColumns, Labelled
+from forecause.forecast.choice import Choice, choose
+from forecause.forecast.likelihood import LIKELIHOODS
+
+
+class Comparison:
+    """Losses of fitted forecasters on the windows they are judged by.
+
+    Of a label all columns count together: as its Brier score, or as its cross-entropy.
+    """
+
+    def __init__(self, judging: Windows) -> None:
+        self.judging = judging
+        self.coding = judging.panel.coding
+        self.members: list[Forecaster] = []
+        self.squared: list[Tensor] = []  # errors (window, column)
+        self.surprise: list[Tensor] = []  # negative log-likelihood (window, column)
+
+    def add(self, member: Forecaster) -> None:
+        """Judge one more candidate."""
+        self.members.append(member)
+        self.squared.append(squared_errors(member, self.judging))
+        self.surprise.append(-over_windows(member, self.judging, member.log_likelihood))
+
+    def to_beat(self, member: Forecaster) -> Tensor | None:
+        """The least loss so far of the kind that `member` learns by, (column,)."""
+        rivals = self.squared if member.likelihood.fixed else self.surprise
+        if not rivals:
+            return None
+        found = torch.stack([e.mean(0) for e in rivals]).amin(0)
+        for label in member.labels:
+            own = torch.stack([e[:, label.columns].mean(0) for e in self.surprise])
+            found[label.columns] = own.amin(0)
+        return found
+
+    def choose(self, by_likelihood: bool) -> Forecaster:
+        """The only candidate, or for each variable the best."""
+        if len(self.members) == 1:
+            return self.members[0]
+        errors = self.surprise if by_likelihood else self.squared
+        return choose(self.members, [self._shared(e, by_likelihood) for e in errors])
+
+    def losses(self, fitted: Forecaster) -> pd.DataFrame:
+        """Squared errors: `naive` (the last value repeated), the candidates, and `chosen`."""
+        found = [self._shared(e, summed=False).double().mean(0) for e in self.squared]
+        return self._table({"naive": self._naive()}, found, fitted)
+
+    def surprises(self, fitted: Forecaster) -> pd.DataFrame:
+        """Negative log-likelihoods: `mean` (of a distribution that never changes), the candidates,
+        and `chosen`."""
+        found = [self._shared(e, summed=True).double().mean(0) for e in self.surprise]
+        return self._table({"mean": self._of_mean()}, found, fitted)
+
+    def _table(
+        self,
+        reference: dict[str, npt.NDArray[np.float64]],
+        found: Sequence[Tensor],
+        fitted: Forecaster,
+    ) -> pd.DataFrame:
+        first, columns = self.coding.first, self.judging.shape[1]
+        every = [fitted.label] * columns
+        chosen = fitted.settings.kinds if isinstance(fitted, Choice) else every
+        numbers = {m.label: e.numpy()[first] for m, e in zip(self.members, found, strict=True)}
+        names = [chosen[column] for column in first]
+        return pd.DataFrame(
+            {**reference, **numbers, "chosen": names},
+            index=pd.Index(self.coding.variables, name="variable"),
+        )
+
+    def _shared(self, errors: Tensor, summed: bool) -> Tensor:
+        """Errors (window, column); each of a label's columns has what its variable has."""
+        if not self.coding.labels:
+            return errors
+        weights = self.coding.weights(self.judging.scale.mean)
+        mixed = torch.from_numpy((weights > 0) * 1.0 if summed else weights)
+        return (errors.double() @ mixed)[:, self.coding.of_column]
+
+    def _naive(self) -> npt.NDArray[np.float64]:
+        columns = naive_loss(self.judging)
+        if not self.coding.labels:
+            return columns
+        return np.asarray(columns @ self.coding.weights(self.judging.scale.mean))
+
+    def _of_mean(self) -> npt.NDArray[np.float64]:
+        labels = LabelColumns.of(self.judging)
+        likelihood = Labelled(LIKELIHOODS["mse"], labels, logits=False)  # forecasts are 0: the mean
+        parts = []
+        for batch in self.judging.batches(4096):
+            value = batch[:, -1].double()
+            parts.append(-likelihood.log_prob(torch.zeros(*value.shape, 2).double(), value))
+        return self._shared(torch.cat(parts), summed=True).mean(0).numpy()[self.coding.first]
+
+
+def naive_loss(windows: Windows) -> npt.NDArray[np.float64]:
+    """Mean squared error of repeating the last value, (column,)."""
+    total = sum((b[:, -1] - b[:, -2]).double().square().sum(0) for b in windows.batches(4096))
+    return np.asarray(total) / len(windows)

@@ -1,0 +1,147 @@
+"""The categorical head: labels as targets of forecasters."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+
+from forecause.data import Panel, Windows
+from forecause.forecast import build, fit_forecaster
+from forecause.forecast.base import over_windows
+from forecause.forecast.categorical import LabelColumns, Labelled
+from forecause.forecast.comparison import Comparison
+from forecause.forecast.likelihood import LIKELIHOODS
+from mixed import mixed
+
+LABEL = LabelColumns(first=1, shares=(0.5, 0.2, 0.3))
+
+
+def windows_of(rows=1500, max_lag=2):
+    return Windows.of(Panel.of(mixed(rows), labels=["weather"]), max_lag)
+
+
+def standardised(levels):
+    share = torch.tensor(LABEL.shares)
+    one_hot = torch.nn.functional.one_hot(levels, 3)
+    return (one_hot - share) / (share * (1 - share)).sqrt()
+
+
+def test_the_columns_of_a_label_add_up_to_the_cross_entropy_of_torch():
+    torch.manual_seed(0)
+    parameters, levels = torch.randn(8, 5, 2), torch.randint(3, (8,))
+    value = torch.randn(8, 5)
+    value[:, 1:4] = standardised(levels)
+    for head in ("mse", "gaussian"):
+        likelihood = Labelled(LIKELIHOODS[head], [LABEL], logits=True)
+        found = -likelihood.log_prob(parameters, value)
+        expected = torch.nn.functional.cross_entropy(
+            parameters[:, 1:4, 0], levels, reduction="none"
+        )
+        torch.testing.assert_close(found[:, 1:4].sum(1), expected)
+        numbers = -LIKELIHOODS[head].log_prob(parameters, value)
+        torch.testing.assert_close(found[:, [0, 4]], numbers[:, [0, 4]])
+
+
+def test_the_mean_of_a_label_is_the_softmax_of_its_logits():
+    parameters = torch.randn(8, 5, 1)
+    likelihood = Labelled(LIKELIHOODS["mse"], [LABEL], logits=True)
+    mean = likelihood.mean(parameters)[:, 1:4]
+    chance = LABEL.probabilities(mean)
+    torch.testing.assert_close(chance, parameters[:, 1:4, 0].softmax(-1), atol=1e-3, rtol=1e-2)
+    torch.testing.assert_close(LABEL.standardised(chance), mean, atol=5e-3, rtol=1e-2)
+
+
+def test_forecasts_of_a_linear_model_become_probabilities():
+    wild = torch.tensor([[-5.0, 0.0, 9.0]])
+    chance = LABEL.probabilities(wild)
+    assert bool((chance > 0).all())
+    assert float(chance.sum()) == pytest.approx(1)
+
+
+def test_the_start_of_a_network_is_the_linear_model_to_first_order():
+    torch.manual_seed(1)
+    # a linear probability model: the levels' forecasts add up to 1
+    raw = torch.randn(3, 4) * 0.01
+    raw -= raw.mean(0)
+    share, sd = LABEL.moments(raw)
+    weight = torch.zeros(5, 4)
+    weight[1:4] = raw / sd[:, None]
+    likelihood = Labelled(LIKELIHOODS["mixture"], [LABEL], logits=True)
+    slopes, bias = likelihood.linear_start(weight, torch.zeros(5), torch.zeros(5))
+    inputs = torch.randn(20, 4)
+    outputs = torch.einsum("bi,tio->bto", inputs, slopes) + bias
+    chance = outputs[:, 1:4, 0].softmax(-1)
+    torch.testing.assert_close(chance, share + inputs @ raw.T, atol=2e-3, rtol=0)
+
+
+@pytest.mark.parametrize("kind", ["mlp", "cnn", "transformer"])
+def test_gradients_of_a_label_are_those_of_autograd(kind):
+    torch.manual_seed(0)
+    settings = {"labels": [LABEL.model_dump()], "head": "gaussian"}
+    model = build(kind, (2, 5), settings)
+    for parameter in model.parameters():
+        parameter.data += 0.3 * torch.randn_like(parameter)
+    window = torch.randn(4, 3, 5)
+    window[:, -1, 1:4] = standardised(torch.tensor([0, 1, 2, 2]))
+    past = window[:, :-1]
+    for found, measure in (
+        (model.jacobian(past), model),
+        (model.score(window), lambda p: model.log_likelihood(torch.cat([p, window[:, -1:]], 1))),
+    ):
+        expected = torch.autograd.functional.jacobian(lambda p, f=measure: f(p).sum(0), past)
+        torch.testing.assert_close(found, expected.transpose(0, 1), atol=1e-5, rtol=1e-4)
+
+
+@pytest.fixture(scope="module")
+def wide():
+    return fit_forecaster("mlp", windows_of(2000), preset="quick", head="auto")
+
+
+def test_cross_entropy_beats_the_mean_and_comes_near_logistic_regression_on_the_true_features(wide):
+    own = wide.surprise.loc["weather", "mlp-gaussian"]
+    assert own < 0.8 * wide.surprise.loc["weather", "mean"]
+    assert wide[1].loc["weather", "mlp-gaussian"] < 0.8
+    data = mixed(2000)
+    x = data["x"].to_numpy()[:-1]
+    features, levels = np.column_stack([x, x**2]), data["weather"].to_numpy()[1:]
+    oracle = LogisticRegression().fit(features[:1600], levels[:1600])
+    best = log_loss(levels[1600:], oracle.predict_proba(features[1600:]), labels=oracle.classes_)
+    assert own < best + 0.1
+
+
+def test_a_network_forecasts_probabilities(wide):
+    model, windows = wide[0], windows_of(500)
+    forecast = over_windows(model, windows, lambda window: model(window[:, :-1]))
+    share, sd = model.labels[0].moments(forecast)
+    chance = forecast[:, 1:4] * sd + share
+    assert float(chance.min()) > -1e-6
+    torch.testing.assert_close(chance.sum(1), torch.ones(len(chance)), atol=1e-5, rtol=0)
+
+
+def test_the_surprise_is_told_only_where_the_choice_went_by_it(wide):
+    windows = windows_of(400)
+    assert fit_forecaster("linear", windows).surprise is None
+    assert list(wide.surprise) == ["mean", "mlp", "mlp-gaussian", "chosen"]
+    assert wide.surprise["chosen"].tolist() == wide[1]["chosen"].tolist()
+    shares = np.array(wide[0].labels[0].shares)
+    entropy = -(shares * np.log(shares)).sum()
+    assert wide.surprise.loc["weather", "mean"] == pytest.approx(entropy, abs=0.05)
+
+
+def test_all_columns_of_a_label_have_one_forecaster_chosen_by_the_brier_score():
+    windows = windows_of(1200)
+    early, late = windows.split(0.2)
+    comparison = Comparison(late)
+    for kind in ("linear", "additive"):
+        settings = {"labels": [one.model_dump() for one in LabelColumns.of(windows)]}
+        member = build(kind, windows.shape, settings)
+        member.fit(early, late, seed=0)
+        comparison.add(member)
+    model = comparison.choose(by_likelihood=False)
+    losses = comparison.losses(model)
+    # what x does to the levels is curved, so the line cannot win
+    assert model.settings.kinds[1:4] == ("additive",) * 3
+    assert losses.index.tolist() == ["x", "weather", "y", "z"]
+    assert losses.loc["weather", "chosen"] == "additive"
+    assert losses.loc["weather", "additive"] < losses.loc["weather", "linear"] < 1
