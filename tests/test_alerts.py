@@ -56,7 +56,7 @@ def test_a_variable_that_nothing_drives_is_named_as_such():
 
 
 def test_edges_into_a_variable_that_the_mean_forecasts_as_well_are_doubted():
-    alerts = alerts_of(noise(300, 3), max_lag=4, select="top-k", k=2)
+    alerts = alerts_of(noise(150, 3), max_lag=4, select="top-k", k=2)
     assert alerts["no-skill"].variables
     assert "the edges found there are weak at best" in alerts["no-skill"].sentence
 

@@ -43,6 +43,7 @@ FORECASTERS: dict[str, tuple[type[Forecaster], type[ForecasterSettings]]] = {
 }
 CANDIDATES = ("linear", "additive", "mlp", "transformer")  # of `auto`, simple to rich
 CLOSED_FORM = ("linear", "additive")
+NEURAL_FROM = 500  # windows; with fewer, `auto` does not ask networks about the mean
 NEURAL = ("mlp", "transformer", "cnn")  # can have another head than mse
 AUTO_HEADS = ("mse", "gaussian")
 PRESETS = ("default", "paper", "quick")
@@ -133,7 +134,7 @@ def fit_forecaster(
     tuning, judging = late.at(places[::2]), late.at(places[1::2])
     comparison = Comparison(judging)
     labels = LabelColumns.of(windows)
-    for name, member_head, known in _candidates(kind, head, domains):
+    for name, member_head, known in _candidates(kind, head, domains, len(windows)):
         settings = preset_settings(name, preset, member_head)
         changes = {"domains": known, "labels": labels} | ({"weights": weights} if weights else {})
         settings = settings.model_copy(update=changes)
@@ -150,10 +151,11 @@ def fit_forecaster(
     return fitted
 
 
-def _candidates(kind: str, head: str, domains: int) -> list[tuple[str, str, int]]:
+def _candidates(kind: str, head: str, domains: int, windows: int) -> list[tuple[str, str, int]]:
     """Kind, head and domains of every forecaster to fit, simple to rich.
 
-    Among several, a closed form is tried for all domains together as well as for each.
+    Among several, a closed form is tried for all domains together as well as for each. With few
+    windows networks forecast some systems better, but their gradients rank inputs worse.
     """
     if head not in ("auto", *LIKELIHOODS):
         names = ", ".join([*LIKELIHOODS, "auto"])
@@ -164,7 +166,8 @@ def _candidates(kind: str, head: str, domains: int) -> list[tuple[str, str, int]
             f"{', '.join(NEURAL)} or auto, or --head mse."
         )
     heads = AUTO_HEADS if head == "auto" else (head,)
-    kinds = CANDIDATES if kind == "auto" else (kind,)
+    several = CANDIDATES if windows >= NEURAL_FROM or head != "mse" else CLOSED_FORM
+    kinds = several if kind == "auto" else (kind,)
     return [
         (name, h, known)
         for name in kinds
