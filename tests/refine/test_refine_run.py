@@ -99,7 +99,7 @@ def test_the_command_finds_the_data_again(run, tmp_path):
     assert run(*start, "--out", tmp_path / "run")[0] == 0
     code, shown = run("refine", tmp_path / "run", "--instantaneous", "-q")
     assert code == 0
-    assert "at lag 0 are new" in shown.out
+    assert "new at lag 0: 1" in shown.out
     graph = json.loads((tmp_path / "run-refined" / "graph.json").read_text())
     assert any(edge["lag"] == 0 for edge in graph["edges"])
     moved = data.rename(tmp_path / "moved.csv")

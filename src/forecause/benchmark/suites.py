@@ -190,7 +190,7 @@ CALIBRATION = Suite(
     "Edges without the truth: realised against nominal false discovery rate, and F1, by rule",
     cells=MECHANISMS,
     methods=("selection-rules", "var-fdr", "pcmci+"),
-    rows=(500, 2_000, 10_000),
+    rows=(500, 2_000, 10_000, 50_000),
     seeds=3,
     limit=900.0,
     metrics=("fdr", "f1", "recall"),
@@ -200,12 +200,26 @@ CALIBRATION = Suite(
     "relevance is under oracle.",
 )
 
+CALIBRATION_SIZE = replace(
+    CALIBRATION,
+    name="calibration-size",
+    title="The same with 5 and with 25 variables",
+    cells=tuple(
+        Cell(f"{cell.name} n={nodes}", {**cell.system, "nodes": nodes})
+        for nodes in (5, 25)
+        for cell in MECHANISMS
+    ),
+    rows=(2_000, 10_000),
+    seeds=2,
+)
+
 SUITES: dict[str, Suite] = {
     suite.name: suite
     for suite in (
         QUICK,
         LINEAR,
         CALIBRATION,
+        CALIBRATION_SIZE,
         Suite(
             "highdim-linear",
             "High-dimensional, linear",

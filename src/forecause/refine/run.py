@@ -50,9 +50,9 @@ def _sentence(before: LaggedGraph, after: LaggedGraph, what: str) -> str:
     lagged = len(after) - now
     text = f"Refined for {what}: {lagged} of {len(before)} lagged edges are left"
     if now:
-        text += f", {now} at lag 0 are new"
+        text += f", new at lag 0: {now}"
     if (marks == CONFOUNDED).any():
-        text += f", {int((marks == CONFOUNDED).sum())} are put down to a hidden cause (<->)"
+        text += f", put down to a hidden cause (<->): {int((marks == CONFOUNDED).sum())}"
     if marks.isin(WITHOUT_DIRECTION).any():
-        text += f", {int(marks.isin(WITHOUT_DIRECTION).sum())} have no known direction"
+        text += f", without a known direction: {int(marks.isin(WITHOUT_DIRECTION).sum())}"
     return text + "."

@@ -5,7 +5,8 @@ const BEND = 0.16;
 
 function summaryFrame() {
   const left = drawnSmall() ? 46 : 78, right = drawnSmall() ? 78 : 84; // the zoom buttons are on the right
-  return { left, top: 46, width: stage.width - left - right, height: stage.height - 46 - 72 };
+  const top = 66; // a link to itself reaches up from the highest box
+  return { left, top, width: stage.width - left - right, height: stage.height - top - 72 };
 }
 // In focus, causes stand to the left of the variable and effects to the right.
 const near = { key: "", places: new Map() };
