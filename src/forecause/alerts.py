@@ -185,8 +185,8 @@ def _instantaneous(residuals: Residuals, coding: Coding) -> Iterator[Alert]:
             "within-a-row",
             "What the past leaves unexplained moves together within the same row (correlation): "
             f"{_listed(shown)}; a cause acts faster than the rows are apart, or a hidden variable "
-            "drives both. Look closer with forecause refine --instantaneous or --latent, or add the "
-            "missing variable.",
+            "drives both. Look closer with forecause refine --instantaneous or --latent, or add "
+            "the missing variable.",
             _named(names, pairs),
         )
 
