@@ -64,7 +64,7 @@ def test_a_domain_that_comes_and_goes_is_one_domain():
     assert edge_set(found.graph.domains["storm"]) == STORM
 
 
-@pytest.mark.parametrize("forecaster", ["mlp", "transformer"])
+@pytest.mark.parametrize("forecaster", ["mlp"])
 def test_the_index_helps_a_network_where_the_past_does_not_tell_the_domain(forecaster):
     windows = Windows.of(Panel.of(two_domains(1500, shuffled=True), domain="weather"), 2)
     losses = {
@@ -76,7 +76,7 @@ def test_the_index_helps_a_network_where_the_past_does_not_tell_the_domain(forec
     assert told["c"] < untold["c"] - 0.03
 
 
-@pytest.mark.parametrize("forecaster", ["linear", "additive", "mlp", "transformer", "cnn"])
+@pytest.mark.parametrize("forecaster", ["linear", "additive", "mlp", "transformer"])
 def test_gradients_of_a_domain_show_its_own_parents_only(forecaster):
     found = fc.discover(
         two_domains(2000), max_lag=2, domain="weather", forecaster=forecaster, preset="quick",
