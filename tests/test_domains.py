@@ -182,3 +182,14 @@ def test_windows_are_marked_with_the_domain_of_their_target_row():
     assert marked[:, :, 3].tolist() == [[0.0] * 3, [1.0] * 3]
     torch.testing.assert_close(marked[:, :, :3], windows.draw(np.array([47, 48])))
     assert len(windows.in_domain(0)) + len(windows.in_domain(1)) == len(windows)
+
+
+def test_regimes_must_be_a_number_or_auto():
+    with pytest.raises(fc.InputError, match="regimes must be 'auto' or a whole number"):
+        fc.discover(two_domains(200), max_lag=1, regimes="many")
+
+
+def test_a_label_that_changes_once_warns_of_nothing():
+    table = two_domains(400)
+    found = fc.discover(table, max_lag=1, labels=["weather"], forecaster="linear")
+    assert "weather" in found.graph.variables

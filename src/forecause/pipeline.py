@@ -162,8 +162,11 @@ def make_settings(**settings: Any) -> DiscoverSettings:
         settings = PAPER_RULES | settings
         if settings["forecaster"] == "chronos":  # whose inside LRP has no rules for
             settings["readout"] = "gradient"
-    if isinstance(settings.get("regimes"), str) and settings["regimes"].isdecimal():
-        settings["regimes"] = int(settings["regimes"])
+    asked = settings.get("regimes")
+    if isinstance(asked, str) and asked != "auto":
+        if not asked.isdecimal():
+            raise InputError(f"regimes must be 'auto' or a whole number, found {asked!r}.")
+        settings["regimes"] = int(asked)
     for name in ("forbid", "require"):
         settings[name] = rule_texts(settings.get(name, ()))
     try:

@@ -73,6 +73,7 @@ def show_discovery(found: Discovery, folder: Path) -> None:
         title = "held-out negative log-likelihood, by which the forecaster was chosen"
         console.print(_loss_table(found.surprise, title))
     if found.graph.domains:
+        console.print(Text(_in_common(found)))
         console.print(_domain_table(found))
     for alert in found.alerts:
         console.print(Text(f"note: {alert.sentence}"), soft_wrap=True)
@@ -147,7 +148,7 @@ def _edge_table(found: Discovery) -> Table:
 
 
 def _domain_table(found: Discovery) -> Table:
-    table = Table("domain", "windows", "edges", title=_in_common(found), title_justify="left")
+    table = Table("domain", "windows", "edges")
     for name, windows in found.data.domain_windows.items():
         graph = found.graph.domains.get(name)
         table.add_row(
