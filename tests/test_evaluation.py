@@ -12,9 +12,9 @@ from statsmodels.tsa.vector_ar.var_model import forecast as var_forecast
 import forecause as fc
 from forecause.data import Panel
 from forecause.evaluation import METHODS, evaluate, rolling_origin
-from forecause.evaluation import roll as roll_on
 from forecause.forecast import build
 from forecause.forecast.linear import Linear, LinearSettings
+from forecause.forecast.rolling import roll as roll_on
 from forecause.seasonal import autocorrelation, find_season
 from systems import chain
 

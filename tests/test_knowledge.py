@@ -96,7 +96,7 @@ TABLE = pd.DataFrame(chain(1500), columns=list("abc"))
 def test_a_forbidden_input_never_reaches_the_forecast(forecaster):
     windows = Windows.of(fc.Panel.of(TABLE), 2)
     rules = Knowledge.of(forbid=["a -> b", "c <- self @ 1"]).allowed(list("abc"), 2)
-    model, losses = fit_forecaster(forecaster, windows, preset="quick", allowed=by_step(rules))
+    model, losses, _ = fit_forecaster(forecaster, windows, preset="quick", allowed=by_step(rules))
     past = windows.draw(np.arange(20))[:, :-1]
     changed = past.clone()
     changed[:, :, 0] += 5.0

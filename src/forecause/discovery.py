@@ -57,9 +57,9 @@ class Discovery:
 
         Of a variable of labels, the probability of each level, in columns named variable=level.
         """
-        from forecause.what_if import roll
+        from forecause.what_if import future
 
-        return roll(self, steps, series)
+        return future(self, steps, series)
 
     def effect(self, source: str, target: str, lag: int) -> Effect:
         """What raising a variable by one sd does to the forecast of another `lag` rows later."""
@@ -80,9 +80,9 @@ class Discovery:
         Compare with `forecast(steps)`. `draws` futures with noise instead of their mean course.
         A variable of labels is held at a level; in a draw, one of its columns is 1.
         """
-        from forecause.what_if import roll
+        from forecause.what_if import future
 
-        return roll(self, steps, series, do, draws, seed)
+        return future(self, steps, series, do, draws, seed)
 
     def refine(
         self,

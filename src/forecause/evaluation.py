@@ -9,16 +9,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
-from torch import Tensor
 
 from forecause.data.panel import Panel
 from forecause.data.windows import Scale, Windows
 from forecause.errors import InputError
 from forecause.forecast import CLOSED_FORM, fit_forecaster
 from forecause.forecast.base import Forecaster, Report, silent
-from forecause.knowledge import Knowledge
-from forecause.pipeline import DiscoverSettings, make_settings, pick_device
-from forecause.reading import by_step
+from forecause.forecast.rolling import roll
+from forecause.pipeline import DiscoverSettings, fit_as_asked, make_settings
 from forecause.seasonal import Season, naive_error, repeated, seasons_of
 
 if TYPE_CHECKING:
@@ -216,22 +214,9 @@ def _known(panel: Panel, spans: list[tuple[int, int]], max_lag: int) -> Windows:
 
 def _fit(windows: Windows, chosen: DiscoverSettings, report: Report) -> list[Forecaster]:
     """The forecaster and the VAR, fitted to windows that end at the origin."""
-    knowledge = Knowledge.of(chosen.forbid, chosen.require)
-    allowed = knowledge.allowed(windows.panel.coding.variables, chosen.max_lag)
-    forecaster, _ = fit_forecaster(
-        chosen.forecaster,
-        windows,
-        preset=chosen.preset,
-        head=chosen.head,
-        held_out=chosen.held_out,
-        seed=chosen.seed,
-        device=pick_device(chosen.device),
-        domain_input=chosen.domain_input,
-        allowed=by_step(allowed, windows.panel.coding) if knowledge.forbid else None,
-        report=report,
-    )
-    var, _ = fit_forecaster("linear", windows, held_out=chosen.held_out, domain_input=False)
-    return [forecaster.cpu(), var]
+    forecaster = fit_as_asked(windows, chosen, report).forecaster
+    var = fit_forecaster("linear", windows, held_out=chosen.held_out, domain_input=False)
+    return [forecaster.cpu(), var.forecaster]
 
 
 def _rolled(model: Forecaster, scale: Scale, panel: Panel, rows: Rows, steps: int) -> Array:
@@ -244,19 +229,6 @@ def _rolled(model: Forecaster, scale: Scale, panel: Panel, rows: Rows, steps: in
     batches = torch.from_numpy(past.astype(np.float32)).split(BATCH)
     found = torch.cat([roll(model, batch, steps) for batch in batches]).double().numpy()
     return np.where(np.isnan(found), np.inf, found * scale.sd + scale.mean)  # NaN: it ran away
-
-
-@torch.no_grad()
-def roll(forecaster: Forecaster, past: Tensor, steps: int) -> Tensor:
-    """Feed each forecast back as the newest row: past (case, max_lag, variable) -> (case, step,
-    variable). The domain stays what it was."""
-    rows = []
-    for _ in range(steps):
-        following = forecaster(past)
-        newest = torch.cat([following[:, None], past[:, -1:, forecaster.n_variables :]], dim=2)
-        past = torch.cat([past[:, 1:], newest], dim=1)
-        rows.append(following)
-    return torch.stack(rows, dim=1)
 
 
 def _simple_forecasts(panel: Panel, each: _Round, seasons: Rows, steps: int) -> Array:

@@ -10,7 +10,7 @@ import torch
 from forecause.data.panel import Panel
 from forecause.data.windows import MIN_WINDOWS, Windows
 from forecause.errors import InputError
-from forecause.forecast.base import Forecaster, squared_errors
+from forecause.forecast.base import Forecaster, Lesson, squared_errors
 from forecause.forecast.choice import clearly_better
 from forecause.forecast.linear import Linear, LinearSettings
 from forecause.residuals import Residuals
@@ -88,7 +88,7 @@ def _recent(windows: Windows) -> Windows:
 def _fit(windows: Windows) -> _Fit:
     early, late = windows.split(0.3)
     model = Linear(windows.shape, LinearSettings())
-    model.fit(early, late, seed=0)
+    model.fit(Lesson(early, late))
     return _Fit(model, squared_errors(model, late).mean(1))
 
 

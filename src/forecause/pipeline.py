@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Literal
 
 from pydantic import Field, PositiveInt, ValidationError
@@ -15,7 +14,7 @@ from forecause.data.summary import DataSummary, source_of
 from forecause.data.windows import Windows
 from forecause.discovery import Discovery
 from forecause.errors import InputError
-from forecause.forecast import fit_forecaster
+from forecause.forecast import Fitted, fit_forecaster
 from forecause.forecast.base import Report, Settings, silent
 from forecause.knowledge import Knowledge, rule_texts
 from forecause.lag_window import propose_max_lag
@@ -93,25 +92,12 @@ def discover(
     windows = Windows.of(replace(panel, notes=notes), chosen.max_lag)
     chosen = chosen.model_copy(update={"fdr": chosen.fdr or usual_fdr(len(windows))})
     knowledge = Knowledge.of(chosen.forbid, chosen.require)
-    variables = panel.coding.variables
-    allowed = knowledge.allowed(variables, chosen.max_lag)
-    knowledge.required(variables, chosen.max_lag)  # contradictions are found before training
-    fit = partial(
-        fit_forecaster,
-        chosen.forecaster,
-        preset=chosen.preset,
-        head=chosen.head,
-        held_out=chosen.held_out,
-        seed=chosen.seed,
-        device=pick_device(chosen.device),
-        domain_input=chosen.domain_input,
-        weights=chosen.weights,
-        allowed=by_step(allowed, panel.coding) if knowledge.forbid else None,
-        report=report,
-    )
-    fitted = fit(windows)
-    forecaster, losses = fitted
-    parts = [fit(part)[0] for part in windows.interleaved(chosen.cross_fit)]
+    knowledge.required(panel.coding.variables, chosen.max_lag)  # mistakes show before training
+    forecaster, losses, surprise = fit_as_asked(windows, chosen, report)
+    parts = [
+        fit_as_asked(part, chosen, report).forecaster
+        for part in windows.interleaved(chosen.cross_fit)
+    ]
     reader = Reader(forecaster, chosen, parts, knowledge, report)
     domains = reader.by_domain(windows)
     found = reader.together(windows, domains)
@@ -120,7 +106,7 @@ def discover(
         relevance=found,
         forecaster=forecaster.cpu(),
         losses=losses,
-        surprise=fitted.surprise,
+        surprise=surprise,
         settings=chosen,
         data=DataSummary.of(forecaster.seen(windows), read.fingerprint(), source),
         regimes=regimes,
@@ -128,6 +114,26 @@ def discover(
     )
     alerts = find_alerts(windows, forecaster, losses, discovery.graph, chosen.held_out)
     return replace(discovery, alerts=alerts, evidence=collect(discovery, windows))
+
+
+def fit_as_asked(windows: Windows, settings: DiscoverSettings, report: Report = silent) -> Fitted:
+    """Fit the forecaster that the settings ask for, forbidden inputs kept out."""
+    coding = windows.panel.coding
+    knowledge = Knowledge.of(settings.forbid, settings.require)
+    allowed = knowledge.allowed(coding.variables, settings.max_lag)
+    return fit_forecaster(
+        settings.forecaster,
+        windows,
+        preset=settings.preset,
+        head=settings.head,
+        held_out=settings.held_out,
+        seed=settings.seed,
+        device=pick_device(settings.device),
+        domain_input=settings.domain_input,
+        weights=settings.weights,
+        allowed=by_step(allowed, coding) if knowledge.forbid else None,
+        report=report,
+    )
 
 
 def _with_domains(

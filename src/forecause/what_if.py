@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from forecause.errors import InputError
+from forecause.forecast.rolling import roll
 
 if TYPE_CHECKING:
     from forecause.data.labels import Label
@@ -80,8 +81,7 @@ def effect(found: Discovery, source: str, target: str, lag: int) -> Effect:
     return Effect(source, target, lag, float(sd[cause]), change * sd[outcome])
 
 
-@torch.no_grad()
-def roll(
+def future(
     found: Discovery,
     steps: int,
     series: str | None = None,
@@ -105,9 +105,8 @@ def roll(
     if draws:
         spread = found.forecaster.get_buffer("noise_variance").sqrt().cpu()
         noise = torch.randn(noise.shape, generator=chance) * spread
-    rows = []
-    for step in range(steps):
-        forecast = found.forecaster(past)
+
+    def happens(step: int, forecast: Tensor) -> Tensor:
         following = forecast + noise[step]
         for label in found.forecaster.labels:
             levels = label.probabilities(forecast[:, label.columns])
@@ -115,11 +114,10 @@ def roll(
                 drawn = torch.multinomial(levels, 1, generator=chance)
                 levels = torch.zeros_like(levels).scatter_(1, drawn, 1.0)
             following[:, label.columns] = label.standardised(levels)
-        following = torch.where(held[step].isnan(), following, held[step].nan_to_num())
-        context = past[:, -1:, variables:]  # the domain stays what it was
-        past = torch.cat([past[:, 1:], torch.cat([following[:, None], context], dim=2)], dim=1)
-        rows.append(following)
-    values = torch.stack(rows, dim=1).double().numpy() * found.data.sd + found.data.mean
+        return torch.where(held[step].isnan(), following, held[step].nan_to_num())
+
+    rolled = roll(found.forecaster, past, steps, happens)
+    values = rolled.double().numpy() * found.data.sd + found.data.mean
     table = pd.DataFrame(
         values.reshape(-1, variables),
         index=_index(steps, draws),

@@ -37,7 +37,7 @@ def test_parts_are_disjoint_blocks_that_cover_everything(chain_windows):
 def test_noise_has_a_floor_in_the_energy_of_one_model_and_none_across_models():
     rng = np.random.default_rng(0)
     windows = Windows.of(Panel.from_arrays([rng.normal(size=(1500, 4))], list("abcd")), 2)
-    whole, _ = fit_forecaster("linear", windows)
+    whole = fit_forecaster("linear", windows).forecaster
     parts = [fit_forecaster("linear", part)[0] for part in windows.interleaved(2)]
     energy = relevance(whole, windows)["relevance"].values
     crossed = cross_fitted(parts, windows).values

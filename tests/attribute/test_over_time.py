@@ -123,7 +123,7 @@ def test_it_tells_when_an_input_mattered():
     domain = (np.arange(3000) >= 1500).astype(np.int64)
     panel = Panel.from_arrays([x], list("abc")).with_domain(domain, ("early", "late"))
     windows = Windows.of(panel, 1)
-    forecaster, _ = fit_forecaster("linear", windows)
+    forecaster = fit_forecaster("linear", windows).forecaster
     assert forecaster.domains == 2
     found = attribution_over_time(forecaster, windows, "b", bins=10)["magnitude"].sel(lag=1)
     assert (found.sel(source="a")[:4] > 0.5).all()

@@ -6,7 +6,7 @@ from forecause.attribute import READOUTS, relevance
 from forecause.data import Panel, Windows
 from forecause.forecast import fit_forecaster
 from forecause.forecast.additive import Additive, AdditiveSettings
-from forecause.forecast.base import Forecaster
+from forecause.forecast.base import Forecaster, Lesson
 from forecause.forecast.cnn import CNN, CNNSettings
 from forecause.forecast.linear import Linear, LinearSettings
 from forecause.forecast.mlp import MLP, MLPSettings
@@ -76,7 +76,7 @@ def test_one_backward_pass_gives_the_scores_of_all_targets(head, window):
 def test_with_fixed_variance_its_energy_is_the_gradients_divided_by_the_variance(chain_windows):
     early, late = chain_windows.split(0.2)
     model = Linear(chain_windows.shape, LinearSettings())
-    model.fit(early, late, seed=0)
+    model.fit(Lesson(early, late))
     found = relevance(model, chain_windows, "score")
     gradient = relevance(model, chain_windows, "gradient")
     variance = model.noise_variance.numpy()[:, None, None]
@@ -93,7 +93,7 @@ def test_with_fixed_variance_its_energy_is_the_gradients_divided_by_the_variance
 def test_effect_and_sign_are_those_of_the_gradient(chain_windows):
     early, late = chain_windows.split(0.2)
     model = Linear(chain_windows.shape, LinearSettings())
-    model.fit(early, late, seed=0)
+    model.fit(Lesson(early, late))
     found = relevance(model, chain_windows, "score")
     gradient = relevance(model, chain_windows, "gradient")
     np.testing.assert_allclose(found["effect"], gradient["effect"])
@@ -109,7 +109,7 @@ def test_only_a_learned_variance_shows_the_parent_that_drives_the_variance(seed)
     windows = Windows.of(Panel.from_arrays([system.values], list(system.graph.variables)), 2)
     ranks = {}
     for head, readout in (("mse", "gradient"), ("gaussian", "score")):
-        model, _ = fit_forecaster("mlp", windows, preset="quick", head=head)
+        model = fit_forecaster("mlp", windows, preset="quick", head=head).forecaster
         scores = relevance(model, windows, readout)["relevance"].sel(target=hidden["target"])
         its_own = scores.sel(source=hidden["source"], lag=hidden["lag"])
         ranks[head] = 1 + int((scores > its_own).sum())

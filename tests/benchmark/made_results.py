@@ -1,7 +1,7 @@
 """Results made by hand, to see what tables and figures make of them."""
 
 from forecause.benchmark.aggregate import Results
-from forecause.benchmark.suites import Cell, Suite
+from forecause.benchmark.suite import Cell, Suite
 
 PAPER_CELL = Cell("n=25", {"nodes": 25, "max_lag": 5}, ("highdim_linear", "n=25"))
 PLAIN_CELL = Cell("plain", {"nodes": 5, "max_lag": 2})

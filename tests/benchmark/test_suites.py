@@ -3,13 +3,14 @@
 import pytest
 
 from forecause.baselines import BASELINES
-from forecause.benchmark import suites
+from forecause.benchmark import suite
 from forecause.benchmark.jobs import Job, jobs_of
 from forecause.benchmark.methods import METHODS
 from forecause.benchmark.paper import paper_figure
 from forecause.benchmark.real.source import is_real
 from forecause.benchmark.run import narrowed
-from forecause.benchmark.suites import SUITES, Suite, find_suite
+from forecause.benchmark.suite import Suite
+from forecause.benchmark.suites import SUITES, find_suite
 from forecause.errors import InputError
 from forecause.simulate import simulate
 
@@ -47,7 +48,7 @@ def test_columns_can_be_named_on_the_command_line(suite):
 
 def test_all_rivals_take_part_in_quick_and_in_every_table():
     lagged = [name for name in BASELINES if name != "pcmci+-now"]  # which also answers at lag 0
-    assert tuple(lagged) == suites.BASELINES
+    assert tuple(lagged) == suite.BASELINES
     assert set(lagged) <= set(SUITES["quick"].methods) - set(SUITES["quick"].only)
 
 

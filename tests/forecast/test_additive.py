@@ -11,7 +11,7 @@ from forecause.forecast.additive import (
     spline_slopes,
     spline_terms,
 )
-from forecause.forecast.base import Forecaster, squared_errors
+from forecause.forecast.base import Forecaster, Lesson, squared_errors
 from forecause.forecast.linear import Linear, LinearSettings
 from forecause.forecast.rules import ATTN_LRP
 
@@ -28,7 +28,7 @@ def parabola():
     windows = parabola_windows()
     model = Additive(windows.shape, AdditiveSettings())
     early, late = windows.split(0.2)
-    model.fit(early, late, seed=0)
+    model.fit(Lesson(early, late))
     return windows, model
 
 
@@ -61,7 +61,7 @@ def test_slopes_are_the_derivative_of_the_terms():
 def test_it_fits_a_curve_that_a_line_cannot(parabola):
     windows, model = parabola
     line = Linear(windows.shape, LinearSettings())
-    line.fit(windows, windows, seed=0)
+    line.fit(Lesson(windows, windows))
     late = windows.split(0.2)[1]
     effect = 1
     assert squared_errors(line, late).mean(0)[effect] > 0.95

@@ -8,7 +8,7 @@ from sklearn.metrics import log_loss
 
 from forecause.data import Panel, Windows
 from forecause.forecast import build, fit_forecaster
-from forecause.forecast.base import over_windows
+from forecause.forecast.base import Lesson, over_windows
 from forecause.forecast.categorical import LabelColumns, Labelled
 from forecause.forecast.comparison import Comparison
 from forecause.forecast.likelihood import LIKELIHOODS
@@ -136,7 +136,7 @@ def test_all_columns_of_a_label_have_one_forecaster_chosen_by_the_brier_score():
     for kind in ("linear", "additive"):
         settings = {"labels": [one.model_dump() for one in LabelColumns.of(windows)]}
         member = build(kind, windows.shape, settings)
-        member.fit(early, late, seed=0)
+        member.fit(Lesson(early, late))
         comparison.add(member)
     model = comparison.choose(by_likelihood=False)
     losses = comparison.losses(model)

@@ -26,7 +26,7 @@ def fitted():
 
 
 def test_each_target_gets_the_forecaster_that_suits_it(fitted):
-    _, table = fitted
+    table = fitted.losses
     assert table.loc["a", "chosen"] == "linear"  # nothing to learn: the simplest one
     assert table.loc["b", "chosen"] == "linear"
     assert table.loc["c", "chosen"] != "linear"
@@ -35,7 +35,7 @@ def test_each_target_gets_the_forecaster_that_suits_it(fitted):
 
 
 def test_forecast_and_jacobian_come_from_the_chosen_member(fitted):
-    model, table = fitted
+    model, table, _ = fitted
     past = curved_windows().draw(np.arange(10))[:, :-1]
     for i, kind in enumerate(table["chosen"]):
         member = model.members[kind]
@@ -54,7 +54,7 @@ def test_a_tie_goes_to_the_simpler_forecaster():
 
 
 def test_a_model_is_rebuilt_from_its_settings(fitted):
-    model, _ = fitted
+    model = fitted.forecaster
     again = build("auto", (1, 3), model.settings.model_dump(mode="json"))
     again.load_state_dict(model.state_dict())
     past = curved_windows().draw(np.arange(10))[:, :-1]
@@ -63,7 +63,7 @@ def test_a_model_is_rebuilt_from_its_settings(fitted):
 
 def test_held_out_losses_are_those_of_windows_never_trained_on():
     windows = curved_windows()
-    model, table = fit_forecaster("linear", windows)
+    model, table, _ = fit_forecaster("linear", windows)
     late = windows.split(0.2)[1]
     judged = late.at(np.arange(len(late))[1::2])
     np.testing.assert_allclose(table["linear"], squared_errors(model, judged).mean(0), rtol=1e-6)

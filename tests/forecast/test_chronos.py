@@ -13,7 +13,7 @@ from forecause.attribute import relevance
 from forecause.data import Panel, Windows
 from forecause.errors import InputError, MissingExtra
 from forecause.forecast import chronos
-from forecause.forecast.base import squared_errors
+from forecause.forecast.base import Lesson, squared_errors
 from forecause.forecast.chronos import Chronos, ChronosSettings
 from forecause.forecast.chronos_base import checksum
 from forecause.forecast.rules import ATTN_LRP
@@ -206,7 +206,7 @@ def fine_tuned(base_folder) -> tuple[Chronos, Windows]:
         torch.manual_seed(0)
         settings = ChronosSettings(weights=str(base_folder), training=training)
         forecaster = Chronos(windows.shape, settings)
-    forecaster.fit(early, late, seed=0)
+    forecaster.fit(Lesson(early, late))
     return forecaster, late
 
 
@@ -275,7 +275,7 @@ def test_zero_shot_trains_nothing_but_learns_its_noise(base_folder):
     early, late = Windows.of(Panel.from_arrays([rows], ["a", "b", "c"]), STEPS).split(0.3)
     forecaster = zero_shot(base_folder)
     before = {name: value.clone() for name, value in forecaster.state_dict().items()}
-    forecaster.fit(early, late, seed=0)
+    forecaster.fit(Lesson(early, late))
     after = forecaster.state_dict()
     assert [name for name in after if not after[name].equal(before[name])] == ["noise_variance"]
 

@@ -10,7 +10,7 @@ from torch import distributions
 from forecause.data import Panel, Windows
 from forecause.errors import InputError
 from forecause.forecast import build, fit_forecaster
-from forecause.forecast.base import over_windows, squared_errors
+from forecause.forecast.base import Lesson, over_windows, squared_errors
 from forecause.forecast.choice import Choice
 from forecause.forecast.cnn import CNN, CNNSettings
 from forecause.forecast.likelihood import COMPONENTS, LIKELIHOODS, bounded
@@ -96,7 +96,7 @@ def fitted(kind, head):
     forecaster, chosen = NEURAL[kind]
     torch.manual_seed(0)
     model = forecaster(windows.shape, chosen.model_copy(update={"head": head}))
-    model.fit(early, late, seed=0)
+    model.fit(Lesson(early, late))
     return model, -over_windows(model, late, model.log_likelihood).mean(0)
 
 
@@ -131,7 +131,7 @@ def test_teacher_forcing_learns_the_distribution_at_every_position():
 def test_the_fixed_variance_is_that_of_held_out_errors(chain_windows):
     early, late = chain_windows.split(0.2)
     model = Linear(chain_windows.shape, LinearSettings())
-    model.fit(early, late, seed=0)
+    model.fit(Lesson(early, late))
     mse = squared_errors(model, late).mean(0)
     torch.testing.assert_close(model.noise_variance, mse)
     # on the very windows the variance comes from, the mean log density is -log(2 pi e mse) / 2
@@ -154,7 +154,7 @@ def test_the_targets_of_an_mlp_with_a_head_share_nothing():
 
 def test_auto_gives_each_target_the_head_that_suits_it():
     windows = calm_and_wild()
-    model, table = fit_forecaster("mlp", windows, preset="quick", head="auto")
+    model, table, _ = fit_forecaster("mlp", windows, preset="quick", head="auto")
     assert isinstance(model, Choice)
     assert table["chosen"].tolist() == ["mlp", "mlp-gaussian"]
     again = build("auto", windows.shape, model.settings.model_dump(mode="json"))

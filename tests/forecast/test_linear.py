@@ -2,13 +2,13 @@ import numpy as np
 import torch
 from statsmodels.tsa.api import VAR
 
-from forecause.forecast.base import squared_errors
+from forecause.forecast.base import Lesson, squared_errors
 from forecause.forecast.linear import Linear, LinearSettings
 
 
 def fitted(windows, held_out, ridges=(0.0,)):
     model = Linear(windows.shape, LinearSettings(ridges=ridges))
-    model.fit(windows, held_out, seed=0)
+    model.fit(Lesson(windows, held_out))
     return model
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from forecause.forecast.base import Forecaster
+from forecause.forecast.base import Forecaster, Lesson
 from forecause.forecast.cnn import CNN, CNNSettings
 from forecause.forecast.linear import Linear, LinearSettings
 from forecause.forecast.mlp import MLP, MLPSettings
@@ -23,9 +23,9 @@ def random_mlp():
 def test_the_mlp_starts_at_the_closed_form_fit(chain_windows):
     early, late = chain_windows.split(0.2)
     model = MLP(chain_windows.shape, MLPSettings(training=TrainingSettings(max_steps=0)))
-    model.fit(early, late, seed=0)
+    model.fit(Lesson(early, late))
     line = Linear(chain_windows.shape, LinearSettings())
-    line.fit(early, late, seed=0)
+    line.fit(Lesson(early, late))
     past = late.draw(np.arange(20))[:, :-1]
     torch.testing.assert_close(model(past), line(past), atol=1e-5, rtol=1e-4)
 
@@ -52,7 +52,7 @@ def test_the_cnn_learns_a_chain(chain_windows):
     torch.manual_seed(0)
     model = CNN(chain_windows.shape, CNNSettings(channels=16, training=BRIEF))
     early, late = chain_windows.split(0.2)
-    model.fit(early, late, seed=0)
+    model.fit(Lesson(early, late))
     window = torch.cat(list(late.batches(1000)))
     mse = (model(window[:, :-1]) - window[:, -1]).square().mean(0).detach()
     assert float(mse[1]) == pytest.approx(1 / 1.64, abs=0.07)
@@ -68,7 +68,7 @@ def test_the_mlp_learns_a_product_that_no_additive_model_can():
     torch.manual_seed(0)
     model = MLP(windows.shape, MLPSettings(training=TrainingSettings(max_steps=1500)))
     early, late = windows.split(0.2)
-    model.fit(early, late, seed=0)
+    model.fit(Lesson(early, late))
     window = torch.cat(list(late.batches(1000)))
     mse = (model(window[:, :-1]) - window[:, -1]).square().mean(0).detach()
     assert float(mse[2]) < 0.35  # noise alone is 0.083, an additive model stays at 1

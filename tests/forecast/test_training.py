@@ -5,7 +5,7 @@ from torch import nn
 
 from forecause.data import Panel, Windows
 from forecause.errors import TrainingError
-from forecause.forecast.base import Forecaster, squared_errors
+from forecause.forecast.base import Forecaster, Lesson, squared_errors
 from forecause.forecast.mlp import MLP, MLPSettings
 from forecause.forecast.rules import PLAIN
 from forecause.forecast.training import TrainingSettings, train
@@ -47,7 +47,7 @@ def test_the_weights_kept_are_the_best_on_held_out_windows_not_the_last(noise):
     model = MLP(early.shape, MLPSettings(hidden=64))
     start = squared_errors(model, late).mean(0)
     settings = TrainingSettings(max_steps=800, patience=100, learning_rate=1e-2)
-    train(model, early, late, settings, seed=0)
+    train(model, Lesson(early, late), settings)
     # pure noise: every step overfits, so nothing may be worse than the start
     assert (squared_errors(model, late).mean(0) <= start + 1e-6).all()
 
@@ -56,7 +56,7 @@ def test_training_stops_when_the_held_out_loss_has_stalled(noise):
     early, late = noise
     model = Constant(early.shape)
     settings = TrainingSettings(max_steps=100_000, look_every=10, patience=2, rate_drops=1)
-    train(model, early, late, settings, seed=0)
+    train(model, Lesson(early, late), settings)
     assert model.steps < 2000
 
 
@@ -66,8 +66,8 @@ def test_a_model_far_behind_its_rival_gives_up(noise):
         max_steps=3000, look_every=10, patience=10_000, learning_rate=1e-4, warmup_steps=0
     )
     patient, beaten = Constant(early.shape, 5.0), Constant(early.shape, 5.0)
-    train(patient, early, late, settings, seed=0)
-    train(beaten, early, late, settings, seed=0, to_beat=torch.ones(2))
+    train(patient, Lesson(early, late), settings)
+    train(beaten, Lesson(early, late, to_beat=torch.ones(2)), settings)
     assert patient.steps == 3000
     assert beaten.steps < 300
 
@@ -78,7 +78,7 @@ def test_a_model_that_still_gains_on_its_rival_goes_on(noise):
         max_steps=1000, look_every=50, patience=10_000, learning_rate=5e-3, warmup_steps=0
     )
     model = Constant(early.shape, 3.0)  # reaches the mean after about 600 steps
-    train(model, early, late, settings, seed=0, to_beat=torch.full((2,), 1.2))
+    train(model, Lesson(early, late, to_beat=torch.full((2,), 1.2)), settings)
     assert model.steps == 1000
 
 
@@ -87,7 +87,7 @@ def test_an_infinite_loss_is_explained(noise):
     model = Constant(early.shape, float("nan"))
     settings = TrainingSettings(max_steps=10, look_every=5)
     with pytest.raises(TrainingError, match="at step 5; look for extreme outliers"):
-        train(model, early, late, settings, seed=0)
+        train(model, Lesson(early, late), settings)
 
 
 def test_the_same_seed_gives_the_same_weights_bit_for_bit(noise):
@@ -96,7 +96,7 @@ def test_the_same_seed_gives_the_same_weights_bit_for_bit(noise):
     for _ in range(2):
         torch.manual_seed(3)
         model = MLP(early.shape, MLPSettings())
-        train(model, early, late, TrainingSettings(max_steps=120), seed=5)
+        train(model, Lesson(early, late, seed=5), TrainingSettings(max_steps=120))
         found.append(model.state_dict())
     assert all(torch.equal(found[0][name], found[1][name]) for name in found[0])
 
@@ -105,5 +105,6 @@ def test_progress_is_reported_up_to_the_end(noise):
     early, late = noise
     heard = []
     settings = TrainingSettings(max_steps=40, look_every=10)
-    train(Constant(early.shape), early, late, settings, 0, lambda what, share: heard.append(share))
+    lesson = Lesson(early, late, report=lambda what, share: heard.append(share))
+    train(Constant(early.shape), lesson, settings)
     assert heard == [0.25, 0.5, 0.75, 1.0]

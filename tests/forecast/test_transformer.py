@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from forecause.forecast.base import parameter_count
+from forecause.forecast.base import Lesson, parameter_count
 from forecause.forecast.transformer import Transformer, TransformerSettings
 
 
@@ -79,7 +79,7 @@ def test_it_learns_a_chain(chain_windows):
     training = TransformerSettings().training.model_copy(update={"max_steps": 600})
     model = Transformer((2, 3), TransformerSettings(width=16, training=training))
     early, late = chain_windows.split(0.2)
-    model.fit(early, late, seed=0)
+    model.fit(Lesson(early, late))
     window = torch.cat(list(late.batches(1000)))
     mse = (model(window[:, :-1]) - window[:, -1]).square().mean(0).detach().numpy()
     # the share of each variable's variance that is noise: 1, 1 / 1.64, about 1 / 2.1

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from forecause.benchmark.run import Finished as Finished
     from forecause.benchmark.run import run_suite as run_suite
+    from forecause.benchmark.suite import Suite as Suite
     from forecause.benchmark.suites import SUITES as SUITES
-    from forecause.benchmark.suites import Suite as Suite
 
 # Imported when first used: a list of the suites must not wait for torch.
-_HOMES = {"Finished": "run", "run_suite": "run", "SUITES": "suites", "Suite": "suites"}
+_HOMES = {"Finished": "run", "run_suite": "run", "SUITES": "suites", "Suite": "suite"}
 
 __all__ = ["SUITES", "Finished", "Suite", "run_suite"]
 

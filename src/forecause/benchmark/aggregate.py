@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from forecause.benchmark.methods import METHODS
 from forecause.benchmark.store import Result
-from forecause.benchmark.suites import Cell, Suite
+from forecause.benchmark.suite import Cell, Suite
 
 LOWER_IS_BETTER = ("shd", "fdr", "missed", "invented", "error", "loss")
 Key = tuple[str, int, str]  # cell, rows, method

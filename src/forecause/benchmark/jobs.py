@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from forecause import __version__
-from forecause.benchmark.suites import Suite
+from forecause.benchmark.suite import Suite
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from forecause.benchmark.methods import find_method
 from forecause.benchmark.real.source import is_recorded, with_data
 from forecause.benchmark.runner import run_jobs
 from forecause.benchmark.store import Result, Store
-from forecause.benchmark.suites import SUITES, Suite, find_suite
+from forecause.benchmark.suite import Suite
+from forecause.benchmark.suites import SUITES, find_suite
 from forecause.benchmark.verdict import verdict
 from forecause.errors import InputError
 from forecause.forecast.base import Report, silent

@@ -12,6 +12,7 @@ from forecause.data.panel import Panel
 from forecause.data.windows import Windows
 from forecause.forecast import Forecaster, build, fit_forecaster
 from forecause.forecast.additive import Additive, AdditiveSettings, place_knots
+from forecause.forecast.base import Lesson
 from forecause.forecast.regression import Moments
 from forecause.forecast.transformer import TransformerSettings
 from forecause.graph.lagged import LaggedGraph, empty_scores
@@ -167,7 +168,7 @@ def _fitted(windows: Windows, layers: int, seed: int) -> Forecaster:
         torch.manual_seed(seed)
         model = build("transformer", windows.shape, settings.model_dump(mode="json"))
     early, late = windows.split(0.2)
-    model.fit(early, late, seed)
+    model.fit(Lesson(early, late, seed))
     return model.eval().requires_grad_(False)
 
 

@@ -69,7 +69,9 @@ READING = (
 )
 SEGMENTS = (
     "Columns with segments compare each segment's own graph with the graph that a method found "
-    "for all rows together, unless it finds one per segment, and average over the segments."
+    "for all rows together, unless it finds one per segment, and average over the segments. "
+    "Forecause is told where the segments begin and finds a graph for each; its rivals see the "
+    "pooled rows, unless they are marked `each segment`."
 )
 ORACLE = (
     "These figures use the truth to decide which edges to keep: they tell how well candidates are "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ import torch
 from forecause.data.windows import Windows
 from forecause.errors import InputError
 from forecause.forecast.additive import Additive, AdditiveSettings
-from forecause.forecast.base import Forecaster, ForecasterSettings, Report, silent
+from forecause.forecast.base import Forecaster, ForecasterSettings, Lesson, Report, silent
 from forecause.forecast.by_domain import ByDomain
 from forecause.forecast.categorical import LabelColumns
 from forecause.forecast.choice import Choice, ChoiceSettings
@@ -91,11 +91,12 @@ def build(kind: str, shape: tuple[int, int], settings: dict[str, Any]) -> Foreca
     return forecaster(shape, chosen)
 
 
-class Fitted(tuple[Forecaster, pd.DataFrame]):
-    """A forecaster and the losses of all candidates; where the choice went by the likelihood,
-    `surprise` is the table of what it went by."""
+class Fitted(NamedTuple):
+    """A forecaster, and the held-out losses of all candidates per variable."""
 
-    surprise: pd.DataFrame | None = None
+    forecaster: Forecaster
+    losses: pd.DataFrame  # squared errors
+    surprise: pd.DataFrame | None = None  # negative log-likelihoods, if the choice went by them
 
 
 def fit_forecaster(
@@ -141,21 +142,19 @@ def fit_forecaster(
         member = _seeded_build(name, windows.shape, settings, seed).to(device)
         if allowed is not None:
             member.constrain(allowed)
-        member.fit(early, tuning, seed, report, comparison.to_beat(member))
+        member.fit(Lesson(early, tuning, seed, report, comparison.to_beat(member)))
         comparison.add(member.eval().requires_grad_(False))
     by_likelihood = head != "mse"
     chosen = comparison.choose(by_likelihood)
-    fitted = Fitted((chosen, comparison.losses(chosen)))
-    if by_likelihood:
-        fitted.surprise = comparison.surprises(chosen)
-    return fitted
+    surprise = comparison.surprises(chosen) if by_likelihood else None
+    return Fitted(chosen, comparison.losses(chosen), surprise)
 
 
 def _candidates(kind: str, head: str, domains: int, windows: int) -> list[tuple[str, str, int]]:
     """Kind, head and domains of every forecaster to fit, simple to rich.
 
     Among several, a closed form is tried for all domains together as well as for each. With few
-    windows networks forecast some systems better, but their gradients rank inputs worse.
+    windows networks take far longer and do not rank the inputs better.
     """
     if head not in ("auto", *LIKELIHOODS):
         names = ", ".join([*LIKELIHOODS, "auto"])

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from forecause.data.windows import Windows
-from forecause.forecast.base import Forecaster, ForecasterSettings, Report, silent
+from forecause.forecast.base import Forecaster, ForecasterSettings, Lesson
 from forecause.forecast.regression import Moments, cross_validated
 from forecause.forecast.rules import PLAIN, Rules, activation
 
@@ -50,26 +50,16 @@ class Additive(Forecaster):
         slopes = spline_slopes(past, self.get_buffer("knots"))
         return torch.einsum("blsk,tlsk->btls", slopes, self.get_buffer("weight"))
 
-    def fit(
-        self,
-        windows: Windows,
-        held_out: Windows,
-        seed: int,
-        report: Report = silent,
-        to_beat: Tensor | None = None,
-    ) -> None:
-        report("fitting the additive model", 0.0)
-        self.get_buffer("knots").copy_(place_knots(windows, self.settings.knots))
-        blocks = Moments.by_block(windows, self.design)
-        allowed = (
-            self.get_buffer("allowed")
-            .flatten(1)
-            .T.repeat_interleave(self.settings.knots - 1, dim=0)
-        )
-        solution = cross_validated(blocks, self.settings.ridges, allowed)[0]
+    def fit(self, lesson: Lesson) -> None:
+        lesson.report("fitting the additive model", 0.0)
+        self.get_buffer("knots").copy_(place_knots(lesson.windows, self.settings.knots))
+        blocks = Moments.by_block(lesson.windows, self.design)
+        inputs = self.get_buffer("allowed").flatten(1).T
+        allowed = inputs.repeat_interleave(self.settings.knots - 1, dim=0)
+        solution = cross_validated(blocks, self.settings.ridges, allowed)
         for target in range(self.n_variables):
             self._set(target, solution[:, target])
-        self.settle_noise(held_out)
+        self.settle_noise(lesson.held_out)
 
     def design(self, past: Tensor) -> Tensor:
         """past (batch, step, variable) -> (batch, step * variable * term)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import torch
@@ -24,6 +24,32 @@ Report = Callable[[str, float], None]
 
 def silent(_what: str, _share: float) -> None:
     """The Report of a caller that does not want to hear of progress."""
+
+
+WINDOWS_PER_INPUT = 3  # a domain with fewer learns from all domains
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What a forecaster is fitted to; held-out windows may stop or tune it, never teach.
+
+    One that learns step by step may give up once it clearly cannot beat the held-out losses
+    `to_beat` (target,) of a rival.
+    """
+
+    windows: Windows
+    held_out: Windows
+    seed: int = 0
+    report: Report = silent
+    to_beat: Tensor | None = None
+
+    def of_domain(self, domain: int) -> Lesson:
+        """The part about one domain, or all of it if that is too little."""
+        own, held_out = self.windows.in_domain(domain), self.held_out.in_domain(domain)
+        steps, columns = own.shape
+        if len(own) < WINDOWS_PER_INPUT * steps * columns or not len(held_out):
+            return self
+        return replace(self, windows=own, held_out=held_out)
 
 
 class Settings(BaseModel):
@@ -100,19 +126,8 @@ class Forecaster(nn.Module, ABC):
         """Forecast (batch, variable) from the past (batch, max_lag, variable), oldest first."""
 
     @abstractmethod
-    def fit(
-        self,
-        windows: Windows,
-        held_out: Windows,
-        seed: int,
-        report: Report = silent,
-        to_beat: Tensor | None = None,
-    ) -> None:
-        """Fit to `windows`; the held-out ones may stop or tune, never teach.
-
-        A forecaster that learns step by step may give up once it clearly cannot beat the
-        held-out losses `to_beat` (target,).
-        """
+    def fit(self, lesson: Lesson) -> None:
+        """Learn the lesson."""
 
     def errors(self, window: Tensor) -> Tensor:
         """What is made small, (batch, variable), of windows (batch, max_lag + 1, variable).

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import cast
 
 import torch
 from torch import Tensor, nn
 
-from forecause.data.windows import Windows
-from forecause.forecast.base import Forecaster, Report, Settings, silent
+from forecause.forecast.base import Forecaster, Lesson, Settings, silent
 from forecause.forecast.rules import PLAIN, Rules
-
-WINDOWS_PER_INPUT = 3  # a domain with fewer shares a model fitted to all domains
 
 
 class ByDomain(Forecaster):
@@ -40,22 +38,11 @@ class ByDomain(Forecaster):
     def jacobian(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
         return self._gather(past, lambda member, part: member.jacobian(part, rules))
 
-    def fit(
-        self,
-        windows: Windows,
-        held_out: Windows,
-        seed: int,
-        report: Report = silent,
-        to_beat: Tensor | None = None,
-    ) -> None:
-        enough = WINDOWS_PER_INPUT * self.max_lag * self.n_variables
+    def fit(self, lesson: Lesson) -> None:
         for domain, member in enumerate(self._each()):
-            report(f"fitting the {self.kind} model by domain", domain / self.domains)
-            own, own_held_out = windows.in_domain(domain), held_out.in_domain(domain)
-            if len(own) < enough or not len(own_held_out):
-                own, own_held_out = windows, held_out
-            member.fit(own, own_held_out, seed)
-        self.settle_noise(held_out)
+            lesson.report(f"fitting the {self.kind} model by domain", domain / self.domains)
+            member.fit(replace(lesson.of_domain(domain), report=silent))
+        self.settle_noise(lesson.held_out)
 
     def _each(self) -> list[Forecaster]:
         return [cast(Forecaster, member) for member in self.members]

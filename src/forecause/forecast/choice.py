@@ -9,8 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from forecause.data.windows import Windows
-from forecause.forecast.base import Forecaster, Report, Settings, silent
+from forecause.forecast.base import Forecaster, Lesson, Settings
 from forecause.forecast.rules import PLAIN, Rules
 
 
@@ -64,14 +63,7 @@ class Choice(Forecaster):
             answers[kind] = answer(member, window if member.domains else self.inputs(window))
         return torch.stack([answers[k][:, i] for i, k in enumerate(self.settings.kinds)], dim=1)
 
-    def fit(
-        self,
-        windows: Windows,
-        held_out: Windows,
-        seed: int,
-        report: Report = silent,
-        to_beat: Tensor | None = None,
-    ) -> None:
+    def fit(self, lesson: Lesson) -> None:
         raise NotImplementedError("the members are fitted before they are chosen from")
 
 

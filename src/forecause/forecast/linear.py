@@ -5,8 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from forecause.data.windows import Windows
-from forecause.forecast.base import Forecaster, ForecasterSettings, Report, silent
+from forecause.forecast.base import Forecaster, ForecasterSettings, Lesson
 from forecause.forecast.regression import Moments, cross_validated
 from forecause.forecast.rules import PLAIN, Rules
 
@@ -37,19 +36,12 @@ class Linear(Forecaster):
     def jacobian(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
         return self.get_buffer("weight").expand(len(past), -1, -1, -1)
 
-    def fit(
-        self,
-        windows: Windows,
-        held_out: Windows,
-        seed: int,
-        report: Report = silent,
-        to_beat: Tensor | None = None,
-    ) -> None:
-        report("fitting the linear model", 0.0)
-        blocks = Moments.by_block(windows, _design)
+    def fit(self, lesson: Lesson) -> None:
+        lesson.report("fitting the linear model", 0.0)
+        blocks = Moments.by_block(lesson.windows, _design)
         allowed = self.get_buffer("allowed").flatten(1).T
-        self._set(cross_validated(blocks, self.settings.ridges, allowed)[0])
-        self.settle_noise(held_out)
+        self._set(cross_validated(blocks, self.settings.ridges, allowed))
+        self.settle_noise(lesson.held_out)
 
     def _set(self, coefficients: Tensor) -> None:
         """coefficients (1 + max_lag * variable, target), the intercept first."""

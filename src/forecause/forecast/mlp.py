@@ -5,9 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from forecause.data.windows import Windows
-from forecause.forecast.base import Report, silent
-from forecause.forecast.by_domain import WINDOWS_PER_INPUT
+from forecause.forecast.base import Lesson
 from forecause.forecast.linear import Linear, LinearSettings
 from forecause.forecast.rules import PLAIN, Rules, activation
 from forecause.forecast.training import Trained, TrainedSettings
@@ -68,29 +66,13 @@ class MLP(Trained):
             outputs = torch.cat([outputs, log_variance.expand_as(outputs)], dim=-1)
         return self._slopes(self.likelihood.log_prob(outputs, self.following(window)), copies)
 
-    def fit(
-        self,
-        windows: Windows,
-        held_out: Windows,
-        seed: int,
-        report: Report = silent,
-        to_beat: Tensor | None = None,
-    ) -> None:
+    def fit(self, lesson: Lesson) -> None:
         for path in range(max(self.domains, 1)):
-            start = self._linear_start(path, windows, held_out)
+            start = Linear((self.max_lag, self.n_variables), LinearSettings())
+            start.constrain(self.get_buffer("allowed").cpu())
+            start.fit(lesson.of_domain(path) if self.domains else lesson)
             self._start_path(path, start)
-        super().fit(windows, held_out, seed, report, to_beat)
-
-    def _linear_start(self, path: int, windows: Windows, held_out: Windows) -> Linear:
-        """A closed-form fit to the windows of one domain, or to all if they are few."""
-        if self.domains:
-            own, own_held_out = windows.in_domain(path), held_out.in_domain(path)
-            if len(own) >= WINDOWS_PER_INPUT * self.max_lag * self.n_variables and own_held_out:
-                windows, held_out = own, own_held_out
-        start = Linear((self.max_lag, self.n_variables), LinearSettings())
-        start.constrain(self.get_buffer("allowed").cpu())
-        start.fit(windows, held_out, seed=0)
-        return start
+        super().fit(lesson)
 
     @torch.no_grad()
     def _start_path(self, path: int, start: Linear) -> None:

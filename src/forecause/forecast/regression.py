@@ -135,16 +135,14 @@ class Moments:
         return p_values
 
 
-def cross_validated(
-    blocks: Sequence[Moments], ridges: Sequence[float], allowed: Tensor
-) -> tuple[Tensor, float]:
-    """Coefficients with the penalty that forecasts left-out blocks of time best, and the penalty.
+def cross_validated(blocks: Sequence[Moments], ridges: Sequence[float], allowed: Tensor) -> Tensor:
+    """Coefficients with the penalty that forecasts left-out blocks of time best.
 
     One penalty for all targets: shrunk by different amounts, their slopes could not be compared.
     """
     whole = Moments.added(blocks)
     if len(blocks) < 2:
-        return whole.solve(max(ridges), allowed), max(ridges)
+        return whole.solve(max(ridges), allowed)
 
     def judged(ridge: float) -> float:
         total = 0.0
@@ -153,8 +151,7 @@ def cross_validated(
             total += float(block.loss(rest.solve(ridge, allowed)).sum()) * block.count
         return total
 
-    best = min(ridges, key=judged)
-    return whole.solve(best, allowed), best
+    return whole.solve(min(ridges, key=judged), allowed)
 
 
 def _products(

@@ -15,11 +15,10 @@ from forecause.errors import TrainingError
 from forecause.forecast.base import (
     Forecaster,
     ForecasterSettings,
-    Report,
+    Lesson,
     Settings,
     over_windows,
     parameter_count,
-    silent,
 )
 
 WATCHED = 4096  # held-out windows looked at to decide when to stop
@@ -64,38 +63,22 @@ class Trained(Forecaster):
     settings: TrainedSettings
     logits: ClassVar[bool] = True
 
-    def fit(
-        self,
-        windows: Windows,
-        held_out: Windows,
-        seed: int,
-        report: Report = silent,
-        to_beat: Tensor | None = None,
-    ) -> None:
-        train(self, windows, held_out, self.settings.training, seed, report, to_beat)
+    def fit(self, lesson: Lesson) -> None:
+        train(self, lesson, self.settings.training)
 
 
-def train(
-    model: Forecaster,
-    windows: Windows,
-    held_out: Windows,
-    settings: TrainingSettings,
-    seed: int,
-    report: Report = silent,
-    to_beat: Tensor | None = None,
-) -> None:
+def train(model: Forecaster, lesson: Lesson, settings: TrainingSettings) -> None:
     """Fit `model` and leave it with the weights that did best on the held-out windows.
 
-    `to_beat` (target,) is the held-out loss of a rival: training also ends as soon as the model
-    is clearly not going to beat it for any target.
+    Training also ends as soon as the model is clearly not going to beat its rival for any target.
     """
-    rng = np.random.default_rng(seed)
-    watched = held_out.sample(WATCHED, rng)
+    rng = np.random.default_rng(lesson.seed)
+    watched = lesson.held_out.sample(WATCHED, rng)
     device = next(model.parameters()).device
     optimiser = torch.optim.Adam(model.parameters(), fused=device.type in ("cpu", "cuda"))
     schedule = _Schedule(settings)
     best = _Best(model, over_windows(model, watched, model.errors).mean(0))
-    batches = _shuffled(model.seen(windows), settings.batch_size, rng)
+    batches = _shuffled(model.seen(lesson.windows), settings.batch_size, rng)
     with _threads_for(parameter_count(model) * settings.batch_size):
         for step in range(1, settings.max_steps + 1):
             optimiser.param_groups[0]["lr"] = schedule.rate(step)
@@ -105,12 +88,12 @@ def train(
             optimiser.step()
             if step % settings.look_every:
                 continue
-            report(f"training the {model.kind}", step / settings.max_steps)
+            lesson.report(f"training the {model.kind}", step / settings.max_steps)
             losses = _finite(over_windows(model, watched, model.errors).mean(0), model.kind, step)
             if schedule.stalls_after(losses, progress=best.improve(losses)):
                 best.restore()
                 schedule.slow_down()
-            if schedule.ended or (to_beat is not None and schedule.hopeless(to_beat)):
+            if schedule.ended or (lesson.to_beat is not None and schedule.hopeless(lesson.to_beat)):
                 break
     best.restore()
     model.settle_noise(watched)

@@ -16,7 +16,7 @@ from forecause.benchmark.methods import METHODS
 from forecause.benchmark.paper import Figure, paper_figure, paper_rows
 from forecause.benchmark.real import dream3
 from forecause.benchmark.real.source import with_data
-from forecause.benchmark.real.suites import real_suites
+from forecause.benchmark.real.suites import REAL_SUITES
 from forecause.benchmark.run import command, narrowed, run_suite
 from forecause.benchmark.scoring import score_summary
 from forecause.benchmark.store import Store
@@ -53,9 +53,9 @@ def results_of(out, folder, suite="dream3", **asked):
 
 
 def test_the_real_suites_are_among_the_others():
-    assert {suite.name for suite in real_suites()} == {"causaltime", "dream3", "netsim", "lorenz96"}
-    assert all(SUITES[suite.name] == suite for suite in real_suites())
-    assert {method for suite in real_suites() for method in suite.methods} <= set(METHODS)
+    assert {suite.name for suite in REAL_SUITES} == {"causaltime", "dream3", "netsim", "lorenz96"}
+    assert all(SUITES[suite.name] == suite for suite in REAL_SUITES)
+    assert {method for suite in REAL_SUITES for method in suite.methods} <= set(METHODS)
     assert any(line.startswith("dream3") and "rows all" in line for line in describe_suites())
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from forecause.benchmark.real.dataset import Dataset
-from forecause.benchmark.suites import Cell, Suite
+from forecause.benchmark.suite import Cell, Suite
 from forecause.errors import InputError
 
 RECORDED = ("causaltime", "dream3", "netsim")  # modules here that read a folder

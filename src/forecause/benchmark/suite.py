@@ -1,0 +1,64 @@
+"""What a suite is: cells to simulate or read, methods to run on them, and how the table looks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+BY_ROWS = "rows"  # stands for the paper's column of the same number of rows
+PAPER_ROWS = {50_000: "50K", 100_000: "100K", 1_000_000: "1M"}
+SIX_HOURS = 6 * 3600.0  # the paper's time limit
+
+System = Mapping[str, Any]  # for simulate, besides rows and seed, or a dataset
+
+BASELINES = (
+    "pcmci",
+    "pcmci-fdr",
+    "pcmci+",
+    "lpcmci",
+    "var-lingam",
+    "dynotears",
+    "nts-notears",
+    "tcdf",
+    "granger-pairwise",
+    "granger",
+    "var-fdr",
+    "cmlp",
+    "random",
+)
+OURS = ("forecause", "forecause-transformer", "additive", "linear", "dot-paper")
+STANDARD = (*OURS, *BASELINES, "random-oracle")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One column: its heading, how its data is simulated, and where the paper has its figures."""
+
+    name: str
+    system: System
+    paper: tuple[str, str] | None = None  # table and column; the column may be BY_ROWS
+
+    def paper_column(self, rows: int) -> tuple[str, str] | None:
+        """The paper's table and column for this many rows, if it has one."""
+        if self.paper is None or self.paper[1] != BY_ROWS:
+            return self.paper
+        return (self.paper[0], PAPER_ROWS[rows]) if rows in PAPER_ROWS else None
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Cells, methods, rows and seeds of one table, and how the table looks."""
+
+    name: str
+    title: str
+    cells: tuple[Cell, ...] = ()
+    methods: tuple[str, ...] = STANDARD
+    rows: tuple[int, ...] = (50_000,)
+    seeds: int = 3
+    limit: float = SIX_HOURS  # seconds per job
+    metrics: tuple[str, ...] = ("f1", "precision", "recall", "shd")
+    rows_as_columns: bool = False  # one table per cell with rows as columns, not the reverse
+    only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # method -> its cells
+    axis: str = "column"  # what the columns of its figures run along
+    note: str = ""

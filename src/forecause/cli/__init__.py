@@ -1,0 +1,45 @@
+"""The command `forecause`: parses, calls the library, prints.
+
+Only typer is imported at the top; everything else when a command runs, so that --help is instant.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Annotated
+
+import typer
+
+from forecause import __version__
+from forecause.cli import on_data, on_runs, on_systems  # their commands register themselves
+from forecause.cli.ending import Interrupted, fail, interrupt
+from forecause.cli.options import app
+
+__all__ = ["app", "main", "on_data", "on_runs", "on_systems"]
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"forecause {__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command; 0 done, 2 the input or the call is wrong, 1 our fault, 130 interrupted."""
+    from forecause.errors import InputError
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        app()
+    except InputError as error:
+        fail(str(error), 2)
+    except Interrupted:
+        fail("stopped; nothing was written.", 130)
+    except Exception as error:
+        if os.environ.get("FORECAUSE_DEBUG"):
+            raise
+        fail(f"{type(error).__name__}: {error} (set FORECAUSE_DEBUG=1 for the details)", 1)

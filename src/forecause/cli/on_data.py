@@ -1,0 +1,224 @@
+"""Commands about a table: discover and evaluate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from forecause.cli.lists import names
+from forecause.cli.options import (
+    Data,
+    Device,
+    Forecaster,
+    Interpolate,
+    Labels,
+    Quiet,
+    Seed,
+    Series,
+    Time,
+    app,
+    one_or_all,
+)
+from forecause.options import ByName, HeadChoice, PresetName, ReadoutName, RuleName
+
+
+@app.command()
+def discover(
+    data: Data,
+    max_lag: Annotated[
+        str,
+        typer.Option(help="The longest delay to look for, in rows; auto proposes one."),
+    ] = "5",
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the results.  [default: DATA-forecause]")
+    ] = None,
+    forecaster: Forecaster = "auto",
+    preset: Annotated[
+        PresetName, typer.Option(help="paper: the published model, readout and rule.")
+    ] = "default",
+    weights: Annotated[
+        str | None,
+        typer.Option(help="Chronos-2 weights for --forecaster chronos: a folder or a hub id."),
+    ] = None,
+    head: Annotated[
+        HeadChoice,
+        typer.Option(
+            help="What is learned of the distribution: mse the mean, gaussian the variance too, "
+            "mixture any shape, auto whichever predicts better."
+        ),
+    ] = "mse",
+    readout: Annotated[
+        ReadoutName | None,
+        typer.Option(
+            help="How relevance is read.  [default: gradient, or score with another head than mse]"
+        ),
+    ] = None,
+    cross_fit: Annotated[
+        int, typer.Option(help="Read from this many models fitted on disjoint time; 0: one.")
+    ] = 0,
+    select: Annotated[
+        RuleName | None, typer.Option(help="How edges are chosen.  [default: auto]")
+    ] = None,
+    k: Annotated[int | None, typer.Option(help="Edges of top-k and global-top-k.")] = None,
+    by: Annotated[ByName, typer.Option(help="What top-k and global-top-k compare.")] = "score",
+    fdr: Annotated[
+        float | None,
+        typer.Option(help="Accepted share of false edges.  [default: 0.02, 0.05 with few rows]"),
+    ] = None,
+    time: Time = None,
+    series: Series = None,
+    labels: Labels = None,
+    per_series: Annotated[
+        bool, typer.Option("--per-series", help="Also a graph for every series.")
+    ] = False,
+    domain: Annotated[
+        str | None, typer.Option(help="Column with known regimes; each gets a graph.")
+    ] = None,
+    domain_input: Annotated[
+        bool | None,
+        typer.Option(
+            help="Tell the forecaster which domain a row is in.  [default: yes, but not with "
+            "--preset paper]"
+        ),
+    ] = None,
+    regimes: Annotated[
+        str | None, typer.Option(help="Find unknown regimes: auto, or how many.")
+    ] = None,
+    forbid: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="An edge that cannot be, like 'rain <- *' or 'a -> b @ 1-3'; repeatable."
+        ),
+    ] = None,
+    require: Annotated[
+        list[str] | None, typer.Option(help="An edge that must be, like 'a -> b @ 1'; repeatable.")
+    ] = None,
+    knowledge: Annotated[
+        Path | None, typer.Option(help="File with lines 'forbid RULE' and 'require RULE'.")
+    ] = None,
+    interpolate: Interpolate = 0,
+    seed: Seed = 0,
+    device: Device = "auto",
+    json: Annotated[
+        Path | None, typer.Option(help="Also write the graph as JSON to this file.")
+    ] = None,
+    power: Annotated[
+        bool, typer.Option("--power", help="Also measure which edges can be found; takes longer.")
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Find which variable drives which, with which delay, and write a report."""
+    from forecause import terminal
+    from forecause.knowledge import read_knowledge
+    from forecause.pipeline import discover as run
+
+    asked: dict[str, Any] = {"readout": readout, "select": select, "k": k, "fdr": fdr}
+    asked |= {"domain_input": domain_input, "weights": weights}
+    forbidden, required = read_knowledge(knowledge) if knowledge else ((), ())
+    if preset != "paper" or forecaster != "auto":
+        asked["forecaster"] = forecaster
+    with terminal.progress(quiet) as report:
+        found = run(
+            one_or_all(data),
+            _lags(max_lag),
+            preset=preset,
+            head=head,
+            by=by,
+            cross_fit=cross_fit,
+            time=time,
+            series=series,
+            domain=domain,
+            labels=names(labels) or (),
+            per_series=per_series,
+            regimes=regimes,
+            forbid=(*forbidden, *(forbid or ())),
+            require=(*required, *(require or ())),
+            interpolate=interpolate,
+            seed=seed,
+            device=device,
+            report=report,
+            **{name: value for name, value in asked.items() if value is not None},
+        )
+        if power:
+            found = found.with_power(report=report)
+        report("writing the results", 0.0)
+        folder = found.save(out or Path(f"{data[0].stem}-forecause"))
+    if json:
+        found.graph.to_json(json)
+    terminal.show_discovery(found, folder)
+
+
+@app.command()
+def evaluate(
+    data: Data,
+    max_lag: Annotated[int, typer.Option(help="How many rows back the forecaster looks.")] = 5,
+    steps: Annotated[int, typer.Option(help="Rows to forecast from each origin.")] = 12,
+    origins: Annotated[int, typer.Option(help="Places to forecast from, in every series.")] = 5,
+    season: Annotated[
+        str, typer.Option(help="Rows of a season for seasonal naive; auto finds it, none: no.")
+    ] = "auto",
+    refit: Annotated[
+        Literal["auto", "first", "every"],
+        typer.Option(help="Fit at every origin or the first alone.  auto: every, if it is quick."),
+    ] = "auto",
+    forecaster: Forecaster = "auto",
+    preset: Annotated[PresetName, typer.Option(help="quick: shorter training.")] = "default",
+    time: Time = None,
+    series: Series = None,
+    domain: Annotated[str | None, typer.Option(help="Column with known regimes.")] = None,
+    labels: Labels = None,
+    interpolate: Interpolate = 0,
+    seed: Seed = 0,
+    device: Device = "auto",
+    out: Annotated[
+        Path | None, typer.Option(help="Also write the errors by step to this CSV file.")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Forecast held-out rows from several origins, beside seasonal naive and a VAR."""
+    from forecause import Panel, terminal
+    from forecause.evaluation import rolling_origin
+
+    panel = Panel.of(
+        one_or_all(data),
+        time=time,
+        series=series,
+        domain=domain,
+        labels=names(labels) or (),
+        interpolate=interpolate,
+    )
+    with terminal.progress(quiet) as report:
+        found = rolling_origin(
+            panel,
+            max_lag,
+            steps=steps,
+            origins=origins,
+            season=_season(season),
+            refit=refit,
+            forecaster=forecaster,
+            preset=preset,
+            seed=seed,
+            device=device,
+            report=report,
+        )
+    if out:
+        found.table.to_csv(out, index=False)
+    terminal.show_evaluation(found)
+
+
+def _lags(text: str) -> int | Literal["auto"]:
+    if text == "auto":
+        return "auto"
+    if not text.lstrip("-").isdecimal():
+        raise typer.BadParameter(f"expected a whole number or auto, found {text!r}.")
+    return int(text)
+
+
+def _season(text: str) -> int | Literal["auto"] | None:
+    if text in ("auto", "none"):
+        return "auto" if text == "auto" else None
+    if not text.isdecimal():
+        raise typer.BadParameter(f"expected a whole number, auto or none, found {text!r}.")
+    return int(text)

@@ -1,0 +1,112 @@
+"""Commands about what was found: report, refine, power and score."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from forecause.cli.options import AsJson, Folder, Quiet, Seed, app, one_or_all
+from forecause.options import InstantaneousName
+
+
+@app.command()
+def report(
+    folder: Folder,
+    compare: Annotated[
+        Path | None, typer.Option(help="Another such folder, to show what differs.")
+    ] = None,
+    truth: Annotated[
+        Path | None, typer.Option(help="The true graph.json, where it is known.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The page to write.  [default: FOLDER/report.html]")
+    ] = None,
+) -> None:
+    """Write the page of a saved run again, beside another run or the truth."""
+    from forecause.graph.lagged import LaggedGraph
+    from forecause.store import PAGE, load_run
+
+    found = load_run(folder)
+    page = found.report(
+        out or folder / PAGE,
+        compare=load_run(compare) if compare else None,
+        truth=LaggedGraph.from_json(truth) if truth else None,
+    )
+    typer.echo(str(page))
+
+
+@app.command()
+def refine(
+    folder: Folder,
+    latent: Annotated[
+        bool, typer.Option("--latent", help="Tell causes from hidden common causes (LPCMCI).")
+    ] = False,
+    instantaneous: Annotated[
+        bool, typer.Option("--instantaneous", help="Look for effects within a row.")
+    ] = False,
+    method: Annotated[
+        InstantaneousName, typer.Option(help="How effects within a row are looked for.")
+    ] = "pcmci+",
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(help="The run's data, if it is not where it was; repeatable."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the refined run.  [default: FOLDER-refined]")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Look past an assumption: hidden common causes, or effects within a row."""
+    from forecause import terminal
+    from forecause.store import load_run
+
+    with terminal.progress(quiet) as report:
+        found = load_run(folder).refine(
+            latent=latent,
+            instantaneous=instantaneous,
+            method=method,
+            data=one_or_all(data) if data else None,
+            report=report,
+        )
+        written = found.save(out or folder.with_name(f"{folder.name}-refined"))
+    terminal.show_discovery(found, written)
+
+
+@app.command()
+def power(
+    folder: Folder,
+    repeats: Annotated[
+        int | None,
+        typer.Option(help="Simulations.  [default: 5 for linear or additive, otherwise 1]"),
+    ] = None,
+    seed: Seed = 0,
+    json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Simulate from a saved run, discover again: which edges can be found in such data?"""
+    from forecause import load, terminal
+
+    with terminal.progress(quiet) as report:
+        found = load(folder).with_power(seed=seed, repeats=repeats, report=report)
+        found.save(folder)
+    terminal.show_power(found, as_json=json)
+
+
+@app.command()
+def score(
+    predicted: Annotated[Path, typer.Argument(help="A graph.json.")],
+    truth: Annotated[Path, typer.Argument(help="The graph.json to compare it with.")],
+    json: AsJson = False,
+) -> None:
+    """Compare a graph with the true one, by every metric."""
+    from forecause import terminal
+    from forecause.graph.lagged import LaggedGraph
+    from forecause.graph.metrics import score_graph
+
+    metrics = score_graph(LaggedGraph.from_json(predicted), LaggedGraph.from_json(truth))
+    if json:
+        terminal.show_json(metrics)
+    else:
+        terminal.show_scores(metrics)

@@ -1,0 +1,133 @@
+"""Commands about systems with a known graph: demo, simulate and bench."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from forecause.cli.ending import Interrupted, fail
+from forecause.cli.lists import names, numbers
+from forecause.cli.options import Quiet, Seed, app
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("forecause-demo"),
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Simulate a system with a known graph, discover it and compare."""
+    from forecause import terminal
+    from forecause.graph.metrics import score_graph
+    from forecause.pipeline import discover as run
+    from forecause.simulate import simulate
+
+    system = simulate(nodes=6, max_lag=3, rows=5000, mechanism="mlp-add", seed=seed)
+    system.save(out / "truth")
+    with terminal.progress(quiet) as report:
+        found = run(out / "truth" / "data.csv", 3, seed=seed, report=report)
+        folder = found.save(out)
+        found.report(folder / "report.html", truth=system.graph)
+    terminal.show_discovery(found, folder)
+    terminal.show_scores(score_graph(found.graph, system.graph))
+
+
+@app.command()
+def simulate(
+    out: Annotated[Path, typer.Option(help="Folder for data.csv and graph.json.")],
+    nodes: Annotated[int, typer.Option(help="Number of variables.")] = 10,
+    max_lag: Annotated[int, typer.Option(help="The longest delay.")] = 5,
+    rows: Annotated[int, typer.Option(help="Length of the series.")] = 10_000,
+    mechanism: Annotated[
+        str,
+        typer.Option(
+            help="linear, piecewise-linear, monotonic, trigonometric, mlp-add, mlp-concat; "
+            "several joined by +."
+        ),
+    ] = "linear",
+    in_degree: Annotated[float, typer.Option(help="Mean number of causes per variable.")] = 3.0,
+    max_in_degree: Annotated[
+        int | None, typer.Option(help="Most causes a variable may have.")
+    ] = None,
+    noise: Annotated[
+        str, typer.Option(help="gaussian, laplace, student-t, uniform or mixed.")
+    ] = "gaussian",
+    latents: Annotated[int, typer.Option(help="Hidden common causes.")] = 0,
+    instantaneous: Annotated[
+        float, typer.Option(help="Mean number of causes within a step.")
+    ] = 0.0,
+    segments: Annotated[int, typer.Option(help="Stretches with a graph each.")] = 1,
+    drift: Annotated[
+        float | None, typer.Option(help="Share of edges rewired between segments.")
+    ] = None,
+    seed: Seed = 0,
+) -> None:
+    """Simulate a random system and write its data and its true graph."""
+    from forecause.simulate import simulate as run
+
+    run(
+        nodes=nodes,
+        max_lag=max_lag,
+        rows=rows,
+        mechanism=mechanism,
+        seed=seed,
+        in_degree=in_degree,
+        max_in_degree=max_in_degree,
+        noise=noise,
+        latents=latents,
+        instantaneous=instantaneous,
+        segments=segments,
+        drift=drift,
+    ).save(out)
+    typer.echo(f"{out / 'data.csv'}\n{out / 'graph.json'}")
+
+
+@app.command()
+def bench(
+    suite: Annotated[str, typer.Argument(help="Name of the suite; --list shows them.")] = "quick",
+    rows: Annotated[str | None, typer.Option(help="Rows per system, several by comma.")] = None,
+    seeds: Annotated[int | None, typer.Option(help="Systems per column.")] = None,
+    methods: Annotated[str | None, typer.Option(help="Methods, by comma.")] = None,
+    columns: Annotated[str | None, typer.Option(help="Columns, by comma.")] = None,
+    limit: Annotated[float | None, typer.Option(help="Most seconds per job.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Processes.  [default: one per core]", show_default=False)
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of recorded data, for the suites that need it.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the results.  [default: bench-SUITE]")
+    ] = None,
+    quiet: Quiet = False,
+    show: Annotated[bool, typer.Option("--list", help="Show the suites and end.")] = False,
+) -> None:
+    """Run a benchmark beside the paper's figures; a stopped run continues where it was."""
+    from forecause.benchmark.suites import describe_suites, find_suite
+
+    if show:
+        typer.echo("\n".join(describe_suites()))
+        return
+    chosen = find_suite(suite)
+    from forecause import terminal
+    from forecause.benchmark.run import run_suite
+
+    try:
+        with terminal.progress(quiet) as report:
+            done = run_suite(
+                chosen,
+                rows=numbers(rows),
+                seeds=seeds,
+                methods=names(methods),
+                columns=names(columns),
+                limit=limit,
+                jobs=jobs,
+                data=data,
+                out=out,
+                report=report,
+            )
+    except Interrupted:
+        fail("stopped; finished jobs are kept, the same command continues.", 130)
+    typer.echo("\n".join([*done.verdict, f"table: {done.table}"]))

@@ -1,0 +1,43 @@
+"""Options that several commands share, and the app they belong to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from forecause.options import ForecasterName
+
+app = typer.Typer(
+    name="forecause",
+    help="Train a forecaster on your time series and read the lagged causal graph out of it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Data = Annotated[
+    list[Path],
+    typer.Argument(help="CSV, TSV, Parquet, Feather, NPY, NPZ or NetCDF; a series each."),
+]
+Forecaster = Annotated[
+    ForecasterName, typer.Option(help="What predicts; auto takes the best per variable.")
+]
+Time = Annotated[str | None, typer.Option(help="Column with the time.")]
+Series = Annotated[str | None, typer.Option(help="Column that tells series apart.")]
+Labels = Annotated[
+    str | None, typer.Option(help="Columns that hold labels, not numbers; several by comma.")
+]
+Interpolate = Annotated[int, typer.Option(help="Fill gaps of at most this many missing values.")]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
+Folder = Annotated[Path, typer.Argument(help="A folder written by discover.")]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same result.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+def one_or_all(data: list[Path]) -> Path | list[Path]:
+    """The library takes a table, or a list of several series."""
+    return data[0] if len(data) == 1 else list(data)
