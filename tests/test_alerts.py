@@ -9,7 +9,7 @@ import pytest
 from statsmodels.tsa.stattools import adfuller
 
 import forecause as fc
-from forecause import stationarity
+from forecause import alerts, stationarity
 from forecause.alerts import Alert
 from forecause.cli import main
 from forecause.data import Panel, Windows
@@ -218,3 +218,27 @@ def test_the_command_shows_alerts_as_notes_after_the_tables(tmp_path, monkeypatc
     tables, note = capsys.readouterr().out.split("note: There are 55 windows for 15 inputs")
     assert "held-out loss" in tables
     assert "report.html" in note
+
+
+def test_an_alert_from_a_sample_says_so(monkeypatch):
+    values = noise(3000)
+    values[:, 1] += values[:, 0]
+    whole = alerts_of(values, names="ab")["within-a-row"]
+    assert "Seen in" not in whole.sentence
+    monkeypatch.setattr(alerts, "MOST_WINDOWS", 2000)
+    sampled = alerts_of(values, names="ab")["within-a-row"]
+    assert sampled.sentence.endswith("Seen in 2,000 of 2,998 windows, spread over all rows.")
+    assert sampled.variables == whole.variables
+
+
+def test_correlations_too_small_to_matter_are_not_tested():
+    values = noise(800, 4)
+    values[1:, 2] += values[:-1, 0]
+    residuals = Residuals(values, np.arange(800), np.zeros(800, dtype=np.int64))
+    every, p_values = residuals.correlation(1)
+    some, tested = residuals.correlation(1, least=0.2)
+    np.testing.assert_array_equal(some, every)
+    large = np.abs(every) >= 0.2
+    assert large.sum() == 1
+    np.testing.assert_allclose(tested[large], p_values[large], rtol=1e-9)
+    assert (tested[~large] == 1).all()

@@ -7,7 +7,7 @@ raise an alarm by themselves.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -61,14 +61,20 @@ def find_alerts(
     looked = spread_windows(windows, most)
     residuals = Residuals.of(forecaster, looked)
     coding = windows.panel.coding
-    return (
-        *_skill(_shares(forecaster, *windows.split(held_out)), losses, graph),
-        *_few_rows(windows, losses),
-        *_few_rows_in_domains(windows, graph),
+    from_sample = (
         *_duplicates(looked),
         *_instantaneous(residuals, coding),
         *_memory(residuals, coding, windows.max_lag),
         *_changes(looked, forecaster),
+    )
+    if len(looked) < len(windows):
+        seen = f"Seen in {len(looked):,} of {len(windows):,} windows, spread over all rows."
+        from_sample = tuple(replace(a, sentence=f"{a.sentence} {seen}") for a in from_sample)
+    return (
+        *_skill(_shares(forecaster, *windows.split(held_out)), losses, graph),
+        *_few_rows(windows, losses),
+        *_few_rows_in_domains(windows, graph),
+        *from_sample,
     )
 
 
@@ -174,7 +180,7 @@ def _duplicates(windows: Windows) -> Iterator[Alert]:
 
 def _instantaneous(residuals: Residuals, coding: Coding) -> Iterator[Alert]:
     names = coding.variables
-    found = _of_variables(*residuals.correlation(0), coding)
+    found = _correlation(residuals, 0, coding)
     correlation, p_values = (np.triu(one, 1) for one in found)
     tests = max(len(names) * (len(names) - 1) // 2, 1)
     real = (np.abs(correlation) > LEAST_CORRELATION) & (p_values < LEVEL / tests)
@@ -197,7 +203,7 @@ def _memory(residuals: Residuals, coding: Coding, max_lag: int) -> Iterator[Aler
     furthest = max(FURTHEST, 2 * max_lag)
     found: list[tuple[float, int, int, int]] = []  # correlation, now, earlier, lag
     for lag in range(1, furthest + 1):
-        correlation, p_values = _of_variables(*residuals.correlation(lag), coding)
+        correlation, p_values = _correlation(residuals, lag, coding)
         level = LEVEL / (furthest * correlation.size)
         real = (np.abs(correlation) > LEAST_CORRELATION) & (p_values < level)
         found += [(float(correlation[i, j]), i, j, lag) for i, j in _strongest(correlation, real)]
@@ -284,6 +290,12 @@ def _change(
     if places:
         shown = _listed([f"{names[i]} ({figures[i]})" for i in places])
         yield Alert(f"changing-{what}", sentence.format(shown), tuple(names[i] for i in places))
+
+
+def _correlation(residuals: Residuals, lag: int, coding: Coding) -> tuple[Array, Array]:
+    """Correlation (now, earlier) of variables and its p-value where it is large enough to tell."""
+    least = 0.0 if coding.labels else LEAST_CORRELATION  # of labels, significance decides first
+    return _of_variables(*residuals.correlation(lag, least), coding)
 
 
 def _of_variables(correlation: Array, p_values: Array, coding: Coding) -> tuple[Array, Array]:

@@ -11,7 +11,6 @@ import pandas as pd
 import xarray as xr
 
 from forecause.data.summary import DataSummary
-from forecause.errors import InputError
 from forecause.forecast.base import Forecaster
 from forecause.graph.lagged import LaggedGraph
 
@@ -25,7 +24,8 @@ if TYPE_CHECKING:
     from forecause.refine.instantaneous import InstantaneousMethod
     from forecause.refine.regimes import Regimes
     from forecause.report.plots import Plots
-    from forecause.what_if import Effect
+    from forecause.workers import HERE, Workers
+from forecause.what_if import Effect
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +150,11 @@ class Discovery:
         return attribution_of_run(self, target, rows, readout, bins=bins, data=data)
 
     def power(
-        self, seed: int = 0, repeats: int | None = None, report: Report | None = None
+        self,
+        seed: int = 0,
+        repeats: int | None = None,
+        report: Report | None = None,
+        workers: Workers = HERE,
     ) -> Power:
         """Which of its edges a run like this one would find again, by their strength.
 
@@ -158,18 +162,17 @@ class Discovery:
         """
         from forecause.power import measure_power
 
-        if self.data.labels:
-            raise InputError(
-                "The power of a run with labels cannot be measured: futures of numbers are all "
-                "that is simulated; leave the labels out."
-            )
-        return measure_power(self, seed=seed, repeats=repeats, report=report)
+        return measure_power(self, seed=seed, repeats=repeats, report=report, workers=workers)
 
     def with_power(
-        self, seed: int = 0, repeats: int | None = None, report: Report | None = None
+        self,
+        seed: int = 0,
+        repeats: int | None = None,
+        report: Report | None = None,
+        workers: Workers = HERE,
     ) -> Discovery:
         """This run together with its `power`, which is then saved and reported with it."""
-        return replace(self, measured_power=self.power(seed, repeats, report))
+        return replace(self, measured_power=self.power(seed, repeats, report, workers))
 
     @property
     def plot(self) -> Plots:

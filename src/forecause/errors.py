@@ -3,7 +3,8 @@
 ForecauseError
 ├── InputError          the data, a file or the call is wrong (the command exits with 2)
 │   └── MissingExtra    an optional package is needed for what was asked
-└── TrainingError       a forecaster could not be trained on this data (the command exits with 1)
+├── TrainingError       a forecaster could not be trained on this data (the command exits with 1)
+└── WorkerDied          a piece of work whose worker died every time
 """
 
 

@@ -13,8 +13,9 @@ import torch
 from forecause.data.panel import Panel
 from forecause.data.windows import Scale, Windows
 from forecause.errors import InputError
-from forecause.forecast import CLOSED_FORM, fit_forecaster
+from forecause.forecast import fit_forecaster
 from forecause.forecast.base import Forecaster, Report, silent
+from forecause.forecast.registry import CLOSED_FORM
 from forecause.forecast.rolling import roll
 from forecause.pipeline import DiscoverSettings, fit_as_asked, make_settings
 from forecause.seasonal import Season, naive_error, repeated, seasons_of

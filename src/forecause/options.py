@@ -2,8 +2,10 @@
 
 from typing import Literal
 
-ForecasterName = Literal["auto", "transformer", "mlp", "cnn", "additive", "linear", "chronos"]
-PresetName = Literal["default", "paper", "quick"]
+ForecasterName = Literal[
+    "auto", "transformer", "vector", "mlp", "cnn", "additive", "linear", "chronos", "pretrained"
+]
+PresetName = Literal["default", "paper", "quick", "sparse"]
 HeadName = Literal["mse", "gaussian", "mixture"]
 HeadChoice = Literal["mse", "gaussian", "mixture", "auto"]
 ReadoutName = Literal[

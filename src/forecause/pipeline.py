@@ -4,24 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 from pydantic import Field, PositiveInt, ValidationError
 
 from forecause.alerts import find_alerts
+from forecause.budget import UNLIMITED, Plan, parse_budget, plan_for
+from forecause.cost import expected_cost
+from forecause.cross_fit import fit_parts
 from forecause.data.panel import Panel
 from forecause.data.summary import DataSummary, source_of
 from forecause.data.windows import Windows
 from forecause.discovery import Discovery
 from forecause.errors import InputError
-from forecause.forecast import Fitted, fit_forecaster
+from forecause.forecast import Fitted, distributed, fit_forecaster
 from forecause.forecast.base import Report, Settings, silent
+from forecause.forecast.fitting import WEIGHTS_OF, kinds_tried
 from forecause.knowledge import Knowledge, rule_texts
 from forecause.lag_window import propose_max_lag
 from forecause.options import ByName, ForecasterName, HeadChoice, PresetName, ReadoutName, RuleName
 from forecause.reading import Reader, by_step, usual_fdr
 from forecause.refine.regimes import Regimes, find_regimes
 from forecause.report.evidence import collect
+from forecause.workers import HERE, Workers
 
 PAPER_RULES = {
     "forecaster": "transformer",
@@ -54,6 +60,7 @@ class DiscoverSettings(Settings):
     forbid: tuple[str, ...] = ()  # rules; see forecause.knowledge
     require: tuple[str, ...] = ()
     weights: str | None = None  # of a pretrained forecaster: a folder or an id on the hub
+    budget: float | None = None  # seconds to keep to
 
 
 def discover(
@@ -65,14 +72,15 @@ def discover(
     domain: str | None = None,
     labels: Sequence[str] = (),
     interpolate: int = 0,
+    workers: Workers = HERE,
     report: Report = silent,
     **settings: Any,
 ) -> Discovery:
     """Find which variable drives which, with which delay.
 
     `data` is a table (pandas, polars, pyarrow, xarray, numpy), a path, or a list of them for
-    several series; `labels` names the columns that hold labels, not numbers. Further settings are
-    the fields of DiscoverSettings, by name.
+    several series; `labels` names the columns that hold labels, not numbers. `workers` share the
+    fits of a cross-fit. Further settings are the fields of DiscoverSettings, by name.
     """
     chosen = make_settings(max_lag=5 if max_lag == "auto" else max_lag, **settings)
     options: dict[str, Any] = {"time": time, "series": series, "domain": domain}
@@ -89,16 +97,18 @@ def discover(
     panel, regimes = _with_domains(panel, chosen, report)
     if regimes:
         notes = (*notes, regimes.sentence)
-    windows = Windows.of(replace(panel, notes=notes), chosen.max_lag)
+    windows = Windows.of(panel, chosen.max_lag)
+    plan = _plan(windows, chosen, report)
+    windows = replace(windows, panel=replace(panel, notes=(*notes, *plan.notes)))
     chosen = chosen.model_copy(update={"fdr": chosen.fdr or usual_fdr(len(windows))})
     knowledge = Knowledge.of(chosen.forbid, chosen.require)
     knowledge.required(panel.coding.variables, chosen.max_lag)  # mistakes show before training
-    forecaster, losses, surprise = fit_as_asked(windows, chosen, report)
-    parts = [
-        fit_as_asked(part, chosen, report).forecaster
-        for part in windows.interleaved(chosen.cross_fit)
-    ]
-    reader = Reader(forecaster, chosen, parts, knowledge, report)
+    fit = partial(fit_as_asked, settings=chosen, plan=plan)
+    forecaster, losses, surprise = fit(windows, report=report)
+    parts = fit_parts(fit, windows, chosen.cross_fit, report, workers)
+    device = pick_device(chosen.device)  # other processes hand their parts back without it
+    parts = [part.to(device) for part in parts]
+    reader = Reader(forecaster, chosen, parts, knowledge, report, plan.effort)
     domains = reader.by_domain(windows)
     found = reader.together(windows, domains)
     discovery = Discovery(
@@ -116,7 +126,12 @@ def discover(
     return replace(discovery, alerts=alerts, evidence=collect(discovery, windows))
 
 
-def fit_as_asked(windows: Windows, settings: DiscoverSettings, report: Report = silent) -> Fitted:
+def fit_as_asked(
+    windows: Windows,
+    settings: DiscoverSettings,
+    report: Report = silent,
+    plan: Plan | None = None,
+) -> Fitted:
     """Fit the forecaster that the settings ask for, forbidden inputs kept out."""
     coding = windows.panel.coding
     knowledge = Knowledge.of(settings.forbid, settings.require)
@@ -132,8 +147,22 @@ def fit_as_asked(windows: Windows, settings: DiscoverSettings, report: Report = 
         domain_input=settings.domain_input,
         weights=settings.weights,
         allowed=by_step(allowed, coding) if knowledge.forbid else None,
+        plan=plan,
         report=report,
     )
+
+
+def _plan(windows: Windows, settings: DiscoverSettings, report: Report) -> Plan:
+    """Say what is to be expected, and decide how to keep to the budget if there is one."""
+    if settings.forecaster in WEIGHTS_OF:  # nothing is known of foreign weights before they load
+        return UNLIMITED
+    kinds = kinds_tried(settings.forecaster, windows, settings.head, settings.preset)
+    cost = expected_cost(windows, kinds, settings.preset)
+    report(cost.sentence, 0.0)
+    if settings.budget is None:
+        return UNLIMITED
+    plan = plan_for(settings.budget, cost, settings.forecaster, 1 + settings.cross_fit)
+    return distributed.current().same(plan, "planning")
 
 
 def _with_domains(
@@ -173,6 +202,8 @@ def make_settings(**settings: Any) -> DiscoverSettings:
         if not asked.isdecimal():
             raise InputError(f"regimes must be 'auto' or a whole number, found {asked!r}.")
         settings["regimes"] = int(asked)
+    if settings.get("budget") is not None:
+        settings["budget"] = parse_budget(settings["budget"])
     for name in ("forbid", "require"):
         settings[name] = rule_texts(settings.get(name, ()))
     try:

@@ -9,7 +9,7 @@ weakened at random; that is how the strength below which edges stay invisible ca
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
@@ -24,6 +24,7 @@ from forecause.data.panel import Panel
 from forecause.errors import InputError
 from forecause.forecast.base import Forecaster, Report, silent
 from forecause.graph.lagged import LaggedGraph
+from forecause.workers import HERE, Workers, gather
 
 if TYPE_CHECKING:
     from forecause.discovery import Discovery
@@ -118,19 +119,28 @@ class AlongGraph:
 
 
 def measure_power(
-    found: Discovery, *, seed: int = 0, repeats: int | None = None, report: Report | None = None
+    found: Discovery,
+    *,
+    seed: int = 0,
+    repeats: int | None = None,
+    report: Report | None = None,
+    workers: Workers = HERE,
 ) -> Power:
     """Simulate as many windows as the run had, rediscover with its settings, and compare.
 
-    `repeats` is 5 by default where all forecasters have a closed form, and 1 otherwise.
+    `repeats` is 5 by default where all forecasters have a closed form, and 1 otherwise; `workers`
+    do the repetitions.
     """
-    quick = set(found.losses.columns) <= {"naive", "chosen", *CLOSED_FORM}
-    repeats = (5 if quick else 1) if repeats is None else repeats
+    if found.data.labels:
+        raise InputError(
+            "The power of a run with labels cannot be measured: futures of numbers are all that "
+            "is simulated; leave the labels out."
+        )
+    repeats = (5 if is_quick(found) else 1) if repeats is None else repeats
     if repeats < 1:
         raise InputError(f"The number of repetitions must be at least 1, found {repeats}.")
-    runs = []
-    for number in range(repeats):
-        runs.append(_repeat(found, [seed, number], report or silent))
+    seeds = [[seed, number] for number in range(repeats)]
+    runs = _repetitions(found, seeds, report or silent, workers)
     table, clipped = pd.concat([run for run, _ in runs]), np.mean([share for _, share in runs])
     full = table[table["true"] & table["full"]]
     chosen = table[table["chosen"]]
@@ -145,7 +155,29 @@ def measure_power(
     )
 
 
-def _repeat(found: Discovery, seed: list[int], report: Report) -> tuple[pd.DataFrame, float]:
+def is_quick(found: Discovery) -> bool:
+    """Whether all forecasters of the run have a closed form."""
+    return set(found.losses.columns) <= {"naive", "chosen", *CLOSED_FORM}
+
+
+def _repetitions(
+    found: Discovery, seeds: list[list[int]], report: Report, workers: Workers
+) -> list[tuple[pd.DataFrame, float]]:
+    """One for each seed, in their order."""
+    if workers.here:
+        return gather(partial(_repeat, found, report=report), seeds)
+    light = replace(found, panel=None, evidence={})  # neither is needed, and both travel
+
+    def done(count: int) -> None:
+        report("measuring the power", count / len(seeds))
+
+    done(0)
+    return gather(partial(_repeat, light), seeds, workers, done)
+
+
+def _repeat(
+    found: Discovery, seed: list[int], report: Report = silent
+) -> tuple[pd.DataFrame, float]:
     """One simulation and rediscovery: every candidate, and the share of clipped values.
 
     Columns: true, full (not weakened), chosen, strength (of a false edge: as it was read).

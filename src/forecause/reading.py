@@ -50,6 +50,7 @@ class Reader:
     parts: Sequence[Forecaster] = ()  # fitted on disjoint time, for cross-fitted relevance
     knowledge: Knowledge = field(default_factory=Knowledge)
     report: Report = silent
+    effort: float = 1.0  # share of the windows that are read and tested
 
     @property
     def tests_needed(self) -> bool:
@@ -94,7 +95,7 @@ class Reader:
 
     def relevance(self, windows: Windows, most: int) -> xr.Dataset:
         """Relevance averaged over at most `most` windows; of a forbidden edge it is 0."""
-        most = min(most, self.forecaster.read_windows)
+        most = max(1, int(min(most, self.forecaster.read_windows) * self.effort))
         sample = windows.sample(most, np.random.default_rng(self.settings.seed))
         readout = self.settings.readout
         found = relevance(self.forecaster, sample, readout, self.report)
@@ -158,7 +159,7 @@ class Reader:
         try:
             suspects = rules.target_shares(scores) >= SUSPECT_SHARE
             allowed = self.allowed(windows)
-            tests = edge_tests(windows, suspects, self.fdr(len(windows)), allowed)
+            tests = edge_tests(windows, suspects, self.fdr(len(windows)), allowed, self.effort)
             if self.settings.head != "mse":  # an effect on the mean or on the variance counts
                 smaller = np.minimum(tests["p_value"], variance_p_values(windows))
                 tests["p_value"] = np.minimum(2 * smaller, 1.0)

@@ -36,22 +36,29 @@ class Residuals:
         stretch = np.searchsorted(windows.panel.starts, windows.rows, side="right")
         return cls(torch.cat(parts).numpy(), windows.rows, stretch)
 
-    def correlation(self, lag: int) -> tuple[Array, Array]:
+    def correlation(self, lag: int, least: float = 0.0) -> tuple[Array, Array]:
         """Correlation of each variable now with each `lag` rows earlier, and its p-value.
 
         Both (now, earlier). The p-value allows for noise whose size changes over time: under no
-        correlation, sum(a b) has the variance sum(a^2 b^2). Pairs never cross stretches.
+        correlation, sum(a b) has the variance sum(a^2 b^2); of a correlation no larger than
+        `least` it is not computed but 1. Pairs never cross stretches.
         """
         now, earlier = self._pairs(lag)
+        p_values = np.ones((self.values.shape[1],) * 2)
         if len(now) < FEWEST_PAIRS:
-            nothing = np.zeros((self.values.shape[1],) * 2)
-            return nothing, nothing + 1
+            return np.zeros_like(p_values), p_values
         a, b = (part - part.mean(0) for part in (self.values[now], self.values[earlier]))
         products = a.T @ b
-        size = np.sqrt(np.outer((a**2).sum(0), (b**2).sum(0)))
-        noise = np.sqrt((a**2).T @ (b**2))
-        z = products / np.maximum(noise, 1e-300)
-        return products / np.maximum(size, 1e-300), 2 * stats.norm.sf(np.abs(z))
+        squares = (np.einsum("nv,nv->v", part, part) for part in (a, b))
+        correlation = products / np.maximum(np.sqrt(np.outer(*squares)), 1e-300)
+        i, j = np.nonzero(np.abs(correlation) >= least)
+        if len(i) > a.shape[1]:
+            noise = ((a**2).T @ (b**2))[i, j]
+        else:
+            noise = ((a[:, i] * b[:, j]) ** 2).sum(0)
+        z = products[i, j] / np.maximum(np.sqrt(noise), 1e-300)
+        p_values[i, j] = 2 * stats.norm.sf(np.abs(z))
+        return correlation, p_values
 
     def _pairs(self, lag: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Places of the windows that have one `lag` rows earlier in their stretch, and of those."""

@@ -13,11 +13,12 @@ from scipy import stats
 from forecause.data.windows import Windows
 from forecause.forecast.base import Forecaster
 from forecause.forecast.regression import Moments
-from forecause.residuals import Array, Residuals, target_values
+from forecause.residuals import Array, target_values
 
 BLOCKS = 10  # per half; their spread says how much a half's mean varies by chance
 ROWS_PER_BLOCK = 10
 ROWS_PER_INPUT = 10  # in the whole data, before effects are compared between parts of it
+NUMBERS = 2_000_000  # of windows held at once
 UNIT_ROOT_T = -2.86  # Dickey-Fuller's 5 % point for a regression with a constant
 
 
@@ -36,20 +37,38 @@ def persistence(windows: Windows) -> tuple[Array, npt.NDArray[np.bool_]]:
     x_t = c + rho x_{t-1} + sum over k of d_k (x_{t-k} - x_{t-k-1}).
     """
     steps, variables = windows.shape
-    values = np.concatenate([batch.double().numpy() for batch in windows.batches(4096)])
     rho, t = np.zeros(variables), np.full(variables, -np.inf)
-    if len(values) <= steps + 2:
+    if len(windows) <= steps + 2:
         return rho, t > UNIT_ROOT_T
-    for i in range(variables):
-        following, past = values[:, -1, i], values[:, :-1, i]
-        design = np.column_stack([np.ones(len(past)), past[:, -1], np.diff(past, axis=1)])
-        inverse = np.linalg.pinv(design.T @ design)
-        coefficients = inverse @ (design.T @ following)
-        left = following - design @ coefficients
-        variance = left @ left / (len(left) - design.shape[1])
-        rho[i] = coefficients[1]
-        t[i] = (rho[i] - 1) / np.sqrt(max(variance * inverse[1, 1], 1e-300))
+    gram, cross, square = _autoregression(windows)
+    inverse = np.linalg.pinv(gram)
+    coefficients = np.einsum("vij,vj->vi", inverse, cross)
+    fitted = np.einsum("vi,vij,vj->v", coefficients, gram, coefficients)
+    left = square - 2 * (coefficients * cross).sum(1) + fitted
+    variance = np.maximum(left, 0) / (len(windows) - steps - 1)
+    rho = coefficients[:, 1]
+    t = (rho - 1) / np.sqrt(np.maximum(variance * inverse[:, 1, 1], 1e-300))
     return rho, t > UNIT_ROOT_T
+
+
+def _autoregression(windows: Windows) -> tuple[Array, Array, Array]:
+    """Sums of products of each variable's own past (1, x_{t-1}, differences) and x_t.
+
+    (variable, term, term), (variable, term) and (variable,).
+    """
+    steps, variables = windows.shape
+    gram = np.zeros((variables, steps + 1, steps + 1))
+    cross, square = np.zeros((variables, steps + 1)), np.zeros(variables)
+    for batch in windows.batches(max(64, NUMBERS // (steps * variables))):
+        values = batch[..., :variables].double().numpy().transpose(2, 0, 1)  # (variable, window, .)
+        past, following = values[:, :, :-1], values[:, :, -1]
+        design = np.concatenate(
+            [np.ones_like(past[:, :, :1]), past[:, :, -1:], np.diff(past, axis=2)], axis=2
+        )
+        gram += design.transpose(0, 2, 1) @ design
+        cross += np.einsum("vnk,vn->vk", design, following)
+        square += (following**2).sum(1)
+    return gram, cross, square
 
 
 def level_change(windows: Windows) -> Change:
@@ -95,12 +114,27 @@ def effect_change(windows: Windows, forecaster: Forecaster) -> Change:
     return Change(share, stats.f.sf(f, more, freedom))
 
 
+@torch.no_grad()
 def _residual_moments(windows: Windows, forecaster: Forecaster) -> Moments:
     """Moments of the linear regression of the forecaster's residuals on the past."""
-    left = torch.from_numpy(Residuals.of(forecaster, windows).values)
-    past = torch.cat([batch[:, :-1].double().flatten(1) for batch in windows.batches(4096)])
-    rows = torch.cat([torch.ones(len(past), 1, dtype=past.dtype), past], dim=1)
-    return Moments(len(rows), rows.T @ rows, rows.T @ left, left.square().sum(0))
+    steps, variables = windows.shape
+    inputs = 1 + steps * variables
+    total = Moments(
+        len(windows),
+        torch.zeros(inputs, inputs, dtype=torch.float64),
+        torch.zeros(inputs, variables, dtype=torch.float64),
+        torch.zeros(variables, dtype=torch.float64),
+    )
+    device = next(iter(forecaster.state_dict().values())).device
+    for batch in forecaster.seen(windows).batches(2048):
+        window = batch.to(device)
+        left = (forecaster.following(window) - forecaster(window[:, :-1])).cpu().double()
+        past = batch[:, :-1, :variables].double().flatten(1)
+        rows = torch.cat([torch.ones(len(past), 1, dtype=past.dtype), past], dim=1)
+        total.gram.addmm_(rows.T, rows)
+        total.cross.addmm_(rows.T, left)
+        total.square.add_(left.square().sum(0))
+    return total
 
 
 def _flat(past: torch.Tensor) -> torch.Tensor:

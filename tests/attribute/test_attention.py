@@ -3,6 +3,7 @@ import torch
 
 from forecause.attribute import READOUTS
 from forecause.errors import InputError
+from forecause.forecast.deep_transformer import DeepTransformer, DeepTransformerSettings
 from forecause.forecast.linear import Linear, LinearSettings
 from forecause.forecast.transformer import Transformer, TransformerSettings
 from systems import with_next
@@ -11,7 +12,8 @@ from systems import with_next
 @pytest.fixture
 def model():
     torch.manual_seed(0)
-    made = Transformer((3, 2), TransformerSettings(width=8, heads=2, layers=2))
+    settings = DeepTransformerSettings(width=8, heads=2, layers=2, static_bias=True)
+    made = DeepTransformer((3, 2), settings)
     with torch.no_grad():
         for block in made.blocks:
             block.bias.normal_()
@@ -42,6 +44,16 @@ def test_attention_follows_the_static_bias(model):
             block.bias[:, :, -1, 2] = 50.0  # last target, token of step 1, variable 0
     found = READOUTS["attention"].per_sample(model, torch.randn(4, 4, 2))
     torch.testing.assert_close(found[:, 1, 1, 0], torch.ones(4))
+
+
+def test_one_layer_rolls_out_to_half_its_attention():
+    torch.manual_seed(0)
+    one = Transformer((3, 2), TransformerSettings(width=8, heads=2))
+    window = torch.randn(4, 4, 2)
+    attention = READOUTS["attention"].per_sample(one, window)
+    identity = torch.eye(6)[-2:].view(2, 3, 2)
+    rolled = READOUTS["rollout"].per_sample(one, window)
+    torch.testing.assert_close(rolled, (attention + identity) / 2)
 
 
 def test_other_forecasters_are_refused():

@@ -10,7 +10,7 @@ from forecause.forecast.transformer import Transformer, TransformerSettings
 from systems import with_next
 
 MODELS = {
-    "transformer": lambda: Transformer((2, 3), TransformerSettings(width=8, heads=2, layers=2)),
+    "transformer": lambda: Transformer((2, 3), TransformerSettings(width=8, heads=2)),
     "mlp": lambda: MLP((2, 3), MLPSettings(hidden=8)),
     "cnn": lambda: CNN((2, 3), CNNSettings(channels=8)),
 }

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from forecause.attribute import READOUTS
+from forecause.forecast.deep_transformer import DeepTransformer, DeepTransformerSettings, _norm
 from forecause.forecast.mlp import MLP, MLPSettings
 from forecause.forecast.rules import ATTN_LRP, CP_LRP
-from forecause.forecast.transformer import Transformer, TransformerSettings, _norm
 from systems import with_next
 
 RULES = {"lrp": ATTN_LRP, "cp-lrp": CP_LRP}
@@ -99,8 +99,8 @@ def explain(model, past, target, rule):
 @pytest.mark.parametrize("static_bias", [False, True])
 def test_it_equals_epsilon_lrp_written_out(rule, layers, static_bias):
     torch.manual_seed(0)
-    settings = TransformerSettings(width=8, heads=2, layers=layers, static_bias=static_bias)
-    model = Transformer((3, 2), settings).double().requires_grad_(False)
+    settings = DeepTransformerSettings(width=8, heads=2, layers=layers, static_bias=static_bias)
+    model = DeepTransformer((3, 2), settings).double().requires_grad_(False)
     for name, parameter in model.named_parameters():
         if "bias" in name or "norm" in name:
             parameter += 0.2 * torch.randn_like(parameter)
@@ -114,7 +114,7 @@ def test_it_equals_epsilon_lrp_written_out(rule, layers, static_bias):
 
 def test_the_rules_leave_the_forecast_as_it_is():
     torch.manual_seed(0)
-    model = Transformer((3, 2), TransformerSettings(width=8, layers=2)).double()
+    model = DeepTransformer((3, 2), DeepTransformerSettings(width=8, layers=2)).double()
     past = torch.randn(4, 3, 2, dtype=torch.float64)
     for rules in RULES.values():
         torch.testing.assert_close(model(past, rules), model(past), atol=1e-12, rtol=1e-12)
@@ -122,7 +122,8 @@ def test_the_rules_leave_the_forecast_as_it_is():
 
 def test_cp_lrp_conserves_relevance_where_nothing_has_a_bias():
     torch.manual_seed(0)
-    model = Transformer((3, 2), TransformerSettings(width=8)).double().requires_grad_(False)
+    settings = DeepTransformerSettings(width=8, layers=1)
+    model = DeepTransformer((3, 2), settings).double().requires_grad_(False)
     for name, parameter in model.named_parameters():
         if name.endswith("bias"):
             parameter.zero_()

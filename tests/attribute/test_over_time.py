@@ -82,7 +82,7 @@ def test_every_readout_is_that_of_the_whole_run_spread_over_time(curved, chain_w
 
 def test_attention_over_time_adds_up_to_one(chain_windows):
     torch.manual_seed(0)
-    model = Transformer((2, 3), TransformerSettings(width=8, heads=2, layers=1))
+    model = Transformer((2, 3), TransformerSettings(width=8, heads=2))
     some = chain_windows.at(np.arange(30))
     found = attribution_over_time(model, some, "a", readout="attention")
     np.testing.assert_allclose(found["contribution"].sum(["source", "lag"]), 1, atol=1e-5)

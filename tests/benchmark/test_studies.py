@@ -3,8 +3,8 @@
 import pytest
 
 from forecause.benchmark import studies
+from forecause.forecast.deep_transformer import DeepTransformerSettings
 from forecause.forecast.training import TrainingSettings
-from forecause.forecast.transformer import TransformerSettings
 from forecause.simulate import simulate
 
 
@@ -16,9 +16,9 @@ def tiny(monkeypatch):
     def paper(layers=4):
         asked.append(layers)
         training = TrainingSettings(max_steps=100, look_every=50)
-        return TransformerSettings(width=8, heads=1, layers=1, training=training)
+        return DeepTransformerSettings(width=8, heads=1, layers=1, training=training)
 
-    monkeypatch.setattr(TransformerSettings, "paper", staticmethod(paper))
+    monkeypatch.setattr(studies, "DeepTransformerSettings", paper)
     return asked
 
 

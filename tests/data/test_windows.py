@@ -184,3 +184,24 @@ def test_a_sample_is_in_time_order_and_repeatable():
     assert (np.diff(some.rows) > 0).all()
     assert np.array_equal(some.rows, windows.sample(20, np.random.default_rng(0)).rows)
     assert windows.sample(10_000, np.random.default_rng(0)) is windows
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    chosen=st.lists(st.integers(0, 295), min_size=1, max_size=40),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    layout=st.sampled_from(["C", "F"]),
+)
+def test_near_and_distant_windows_are_standardised_alike(chosen, dtype, layout):
+    values = np.asarray(noise(300), dtype=dtype, order=layout)
+    windows = Windows.of(panel(values), 4)
+    drawn = windows.draw(np.array(chosen)).numpy()
+    for window, place in zip(drawn, chosen, strict=True):
+        rows = values[place : place + 5].astype(np.float64)
+        expected = ((rows - windows.scale.mean) / windows.scale.sd).astype(np.float32)
+        np.testing.assert_array_equal(window, expected)
+
+
+def test_no_window_is_a_batch_of_none():
+    windows = Windows.of(panel(noise(50)), 2)
+    assert windows.draw(np.array([], dtype=np.int64)).shape == (0, 3, 3)

@@ -4,6 +4,7 @@ import torch
 from scipy.interpolate import CubicSpline
 
 from forecause.data import Panel, Windows
+from forecause.forecast import additive
 from forecause.forecast.additive import (
     Additive,
     AdditiveSettings,
@@ -92,3 +93,17 @@ def test_a_two_valued_variable_enters_as_a_line():
     bends = spline_terms(windows.draw(np.arange(100))[:, -1], knots)[..., 1:]
     assert (bends[:, 0] == 0).all()
     assert (bends[:, 1] != 0).any()
+
+
+def test_knots_are_quantiles_of_windows_spread_over_all_of_them(monkeypatch):
+    values = np.random.default_rng(0).normal(size=(4001, 2))
+    windows = Windows.of(Panel.from_arrays([values], ["a", "b"]), 1)
+    shares = [0.05, 0.275, 0.5, 0.725, 0.95]
+    scaled = (values[1:] - values.mean(0)) / values.std(0)
+    np.testing.assert_allclose(
+        place_knots(windows, 5), np.quantile(scaled, shares, axis=0).T, atol=1e-5
+    )
+    monkeypatch.setattr(additive, "ENOUGH_FOR_KNOTS", 1000)
+    np.testing.assert_allclose(
+        place_knots(windows, 5), np.quantile(scaled[::4], shares, axis=0).T, atol=1e-5
+    )

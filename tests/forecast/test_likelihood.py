@@ -13,6 +13,7 @@ from forecause.forecast import build, fit_forecaster
 from forecause.forecast.base import Lesson, over_windows, squared_errors
 from forecause.forecast.choice import Choice
 from forecause.forecast.cnn import CNN, CNNSettings
+from forecause.forecast.deep_transformer import DeepTransformer, DeepTransformerSettings
 from forecause.forecast.likelihood import COMPONENTS, LIKELIHOODS, bounded
 from forecause.forecast.linear import Linear, LinearSettings
 from forecause.forecast.mlp import MLP, MLPSettings
@@ -117,8 +118,8 @@ def test_a_head_that_learns_the_variance_predicts_a_changing_spread_better(kind,
 
 def test_teacher_forcing_learns_the_distribution_at_every_position():
     torch.manual_seed(0)
-    chosen = TransformerSettings(width=8, head="gaussian", teacher_forcing=True)
-    model = Transformer((3, 2), chosen)
+    chosen = DeepTransformerSettings(width=8, head="gaussian", layers=1)
+    model = DeepTransformer((3, 2), chosen)
     window = torch.randn(5, 4, 2)
     tokens = model._run(window[:, :-1], 6, PLAIN)
     sd = (bounded(tokens[..., 1]) / 2).exp()

@@ -5,7 +5,9 @@ import xarray as xr
 
 from forecause.data import Panel, Windows
 from forecause.errors import InputError
-from forecause.forecast.robust import robust_p_values
+from forecause.forecast.designs import Design
+from forecause.forecast.robust import Wald
+from forecause.forecast.sample import Sample
 from forecause.forecast.significance import edge_tests
 from systems import CHAIN_EDGES
 
@@ -19,8 +21,10 @@ def p_values_of(windows, suspects=None):
     return edge_tests(windows, suspects)["p_value"]
 
 
-def flat(past):
-    return past.flatten(1)
+def robust_p_values(windows, groups, targets):
+    places = np.arange(windows.inputs)
+    design = Design(places, lambda values: values, groups, np.arange(len(groups)))
+    return Wald.of(Sample.of(windows), design, targets).p_values
 
 
 def product_system(rows=3000, seed=0):
@@ -32,8 +36,8 @@ def product_system(rows=3000, seed=0):
 
 def test_robust_tests_are_the_hc3_wald_tests_of_statsmodels(chain_windows):
     groups = [np.array([0]), np.array([1, 4]), np.array([2, 3, 5])]
-    found = robust_p_values(chain_windows, flat, groups, range(3))
-    alone = robust_p_values(chain_windows, flat, groups, [1])
+    found = robust_p_values(chain_windows, groups, range(3))
+    alone = robust_p_values(chain_windows, groups, [1])
     np.testing.assert_allclose(alone[0], found[1], rtol=1e-6)
     window = chain_windows.draw(np.arange(len(chain_windows))).double().numpy()
     design = sm.add_constant(window[:, :-1].reshape(len(window), -1))
@@ -93,7 +97,7 @@ def test_p_values_of_unrelated_variables_are_uniform():
 def test_with_few_windows_only_lines_are_tested():
     x = np.random.default_rng(0).normal(size=(60, 4))
     windows = windows_of(x, 2)
-    straight = robust_p_values(windows, flat, list(np.arange(8)[:, None]), range(4))
+    straight = robust_p_values(windows, list(np.arange(8)[:, None]), range(4))
     found = p_values_of(windows).sel(lag=1).values
     np.testing.assert_allclose(found, straight[:, 4:], rtol=1e-9)
 

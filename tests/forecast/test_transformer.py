@@ -1,77 +1,104 @@
+"""The one-layer transformer against the one that writes out every token."""
+
 import numpy as np
 import pytest
 import torch
 
-from forecause.forecast.base import Lesson, parameter_count
+from forecause.forecast.base import Lesson
+from forecause.forecast.deep_transformer import DeepTransformer, DeepTransformerSettings
+from forecause.forecast.rules import ATTN_LRP, CP_LRP, PLAIN
 from forecause.forecast.transformer import Transformer, TransformerSettings
 
-
-def make(settings, shape=(3, 2), seed=0):
-    torch.manual_seed(seed)
-    return Transformer(shape, settings).double()
+SHARED = ("norm_attention", "norm_network", "query", "value", "mix", "expand", "shrink")
 
 
-SMALL = TransformerSettings(width=8, heads=2, layers=2)
-PAPER = TransformerSettings.paper()
+def twins(domains=0):
+    """The same weights in both forms."""
+    torch.manual_seed(0)
+    settings = DeepTransformerSettings(
+        width=8, heads=2, layers=1, static_bias=True, teacher_forcing=False, domains=domains
+    )
+    deep = DeepTransformer((4, 3), settings).double().requires_grad_(False)
+    one = Transformer((4, 3), TransformerSettings(width=8, heads=2, domains=domains))
+    one = one.double().requires_grad_(False)
+    for parameter in deep.parameters():
+        parameter.normal_()
+    (block,) = deep.blocks
+    for name in SHARED:
+        getattr(one, name).load_state_dict(getattr(block, name).state_dict())
+    one.key.weight.copy_(block.key.weight)  # its bias is the same for all tokens
+    one.embed.load_state_dict(deep.value.state_dict())
+    one.norm.load_state_dict(deep.norm.state_dict())
+    one.head.load_state_dict(deep.head.state_dict())
+    for name in ("node", "time", "domain"):
+        getattr(one, name).copy_(getattr(deep, name))
+    one.bias.copy_(block.bias[:, :, -3:])
+    return one, deep
 
 
-@pytest.mark.parametrize(("layers", "blocks"), [(4, 4), (1, 1)])
-def test_the_paper_preset_has_the_published_shape(layers, blocks):
-    settings = TransformerSettings.paper(layers)
-    model = Transformer((5, 10), settings)
-    d = 64
-    per_block = 4 * (d * d + d) + (d * 4 * d + 4 * d) + (4 * d * d + d) + 2 * 2 * d
-    embeddings = 2 * d + 10 * d + 5 * d  # value (weight, bias), node, time
-    assert parameter_count(model) == blocks * per_block + embeddings + 2 * d + (d + 1)
-    assert (settings.width, settings.heads, settings.static_bias) == (64, 4, False)
-    training = settings.training
-    assert (training.learning_rate, training.batch_size, training.warmup_steps) == (1e-3, 256, 0)
+def some_past(domains=0):
+    past = torch.randn(5, 4, 3, dtype=torch.float64)
+    if not domains:
+        return past
+    mark = torch.randint(0, domains, (5, 1, 1)).expand(-1, 4, 1)
+    return torch.cat([past, mark.double()], dim=2)
 
 
-def test_a_forecast_at_a_step_never_looks_at_later_steps():
-    model = make(PAPER, shape=(4, 3))
-    past = torch.randn(2, 4, 3, dtype=torch.float64)
-    changed = past.clone()
-    changed[:, 2:] += 1.0
-    before, after = model.forecasts(past), model.forecasts(changed)
-    torch.testing.assert_close(before[:, :2], after[:, :2])
-    assert (before[:, 2:] - after[:, 2:]).abs().min() > 1e-9
+@pytest.mark.parametrize("domains", [0, 3])
+def test_it_forecasts_what_tokens_written_out_do(domains):
+    one, deep = twins(domains)
+    past = some_past(domains)
+    torch.testing.assert_close(one(past), deep(past))
+    torch.testing.assert_close(one.attentions(past)[0], deep.attentions(past)[0][:, :, -3:])
 
 
-def test_a_token_sees_the_other_variables_of_its_own_step():
-    model = make(SMALL)
-    past = torch.randn(1, 3, 2, dtype=torch.float64, requires_grad=True)
-    (slopes,) = torch.autograd.grad(model.forecasts(past)[0, 1, 0], past)
-    assert (slopes[0, :2] != 0).all()
-    assert (slopes[0, 2] == 0).all()
+@pytest.mark.parametrize("domains", [0, 3])
+@pytest.mark.parametrize("rules", [PLAIN, ATTN_LRP, CP_LRP])
+def test_its_slopes_are_those_of_tokens_written_out(rules, domains):
+    one, deep = twins(domains)
+    past = some_past(domains)
+    torch.testing.assert_close(one.jacobian(past, rules), deep.jacobian(past, rules))
 
 
-@pytest.mark.parametrize("settings", [SMALL, PAPER])
-def test_the_forecast_is_the_last_of_the_forecasts_at_every_step(settings):
-    model = make(settings)
-    past = torch.randn(5, 3, 2, dtype=torch.float64)
-    torch.testing.assert_close(model(past), model.forecasts(past)[:, -1])
+def test_a_forbidden_input_is_held_at_its_mean():
+    one, deep = twins()
+    allowed = torch.rand(3, 4, 3) < 0.6
+    one.constrain(allowed)
+    deep.constrain(allowed)
+    past = some_past()
+    torch.testing.assert_close(one(past), deep(past))
+    assert (one.jacobian(past)[:, ~allowed] == 0).all()
 
 
-def test_teacher_forcing_learns_from_every_step():
-    model = make(PAPER)
-    window = torch.randn(6, 4, 2, dtype=torch.float64)
-    errors = model.forecasts(window[:, :-1]) - window[:, 1:]
-    torch.testing.assert_close(model.loss(window), errors.square().mean((0, 1)))
-    last_only = make(SMALL)
-    expected = (last_only(window[:, :-1]) - window[:, -1]).square().mean(0)
-    torch.testing.assert_close(last_only.loss(window), expected)
+def few_inputs():
+    """A model whose targets read 5 of 12 inputs, and which these are."""
+    torch.manual_seed(0)
+    model = Transformer((4, 3), TransformerSettings(width=8, heads=2, inputs=5)).double()
+    reads = torch.stack([torch.randperm(9)[:5] for _ in range(3)])
+    reads[:, 0] = torch.tensor([9, 10, 11])
+    model.read_only(reads)
+    return model.requires_grad_(False), reads
 
 
-def test_attention_weights_sum_to_one_and_stay_out_of_the_future():
-    model = make(SMALL)
-    with torch.no_grad():
-        for block in model.blocks:
-            block.bias.normal_()
-    for weights in model.attentions(torch.randn(2, 3, 2, dtype=torch.float64)):
-        torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights.sum(-1)))
-        step = torch.arange(6) // 2
-        assert (weights[..., step[None, :] > step[:, None]] == 0).all()
+def test_a_target_reads_its_own_inputs_alone():
+    model, reads = few_inputs()
+    slopes = model.jacobian(some_past()).flatten(2)
+    read = torch.zeros(3, 12, dtype=torch.bool).scatter_(1, reads, True)
+    assert (slopes[:, read] != 0).all()
+    assert (slopes[:, ~read] == 0).all()
+
+
+def test_attention_to_few_inputs_sums_to_one_over_all():
+    model, reads = few_inputs()
+    (weights,) = model.attentions(some_past())
+    torch.testing.assert_close(weights.sum(-1), torch.ones(5, 2, 3, dtype=torch.float64))
+    assert (weights.gather(3, reads.expand(5, 2, 3, 5)) > 0).all()
+
+
+def test_the_query_must_be_among_the_inputs():
+    model = Transformer((4, 3), TransformerSettings(width=8, heads=2, inputs=2))
+    with pytest.raises(ValueError, match="latest value"):
+        model.read_only(torch.zeros(3, 2, dtype=torch.long))
 
 
 def test_it_learns_a_chain(chain_windows):

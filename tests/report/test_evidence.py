@@ -3,9 +3,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from forecause.data import Panel, Windows
-from forecause.report.evidence import MOST_EDGES, collect
+from forecause.forecast import build
+from forecause.forecast.additive import place_knots
+from forecause.report.evidence import MOST_EDGES, Look, collect
 from forecause.report.history import course, duration, lag_text, sampling_text, stretch, timing
 from forecause.report.numbers import short
 from report_runs import linear_run, many_variables, three_variables, with_domains
@@ -138,3 +141,24 @@ def test_durations_read_naturally(seconds, text):
 def test_numbers_are_short_and_gaps_are_none():
     assert short([[1.23456789e-12, np.nan], [0.0, -123456.7]]) == [[1.2346e-12, None], [0, -123460]]
     assert short(np.inf) is None
+
+
+@pytest.mark.parametrize("kind", ["linear", "additive"])
+def test_a_forecast_that_adds_up_is_changed_by_one_term_of_it(kind):
+    rng = np.random.default_rng(0)
+    windows = Windows.of(Panel.from_arrays([rng.normal(size=(500, 3))], list("abc")), 2)
+    model = build(kind, windows.shape, {})
+    for name in ("weight", "intercept"):
+        model.get_buffer(name).copy_(
+            torch.from_numpy(rng.normal(size=model.get_buffer(name).shape))
+        )
+    if kind == "additive":
+        model.get_buffer("knots").copy_(place_knots(windows, 5))
+    look = Look(model, windows, windows)
+    past, values = windows.draw(np.arange(50))[:, :-1], torch.tensor([[-1.5], [0.3], [2.0]])
+    moved = look._moved(past, model(past), (0, 2, 2), values)
+    assert moved.shape == (3, 50, 1)
+    for value, forecast in zip(values, moved, strict=True):
+        changed = past.clone()
+        changed[:, -2, 0] = value
+        torch.testing.assert_close(forecast[:, 0], model(changed)[:, 2], rtol=1e-4, atol=1e-4)

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from forecause.errors import InputError
 from forecause.forecast.base import Forecaster
+from forecause.forecast.deep_transformer import DeepTransformer
 from forecause.forecast.transformer import Transformer
 
 
@@ -27,7 +28,7 @@ def attention_rollout(forecaster: Forecaster, window: Tensor) -> Tensor:
     identity = torch.eye(tokens, device=past.device)
     rolled = identity.expand(len(past), -1, -1)
     for layer in layers:
-        rolled = (0.5 * layer + 0.5 * identity) @ rolled
+        rolled = (0.5 * layer + 0.5 * identity[-layer.shape[1] :]) @ rolled
     return _of_targets(rolled, forecaster.inputs(past))
 
 
@@ -37,8 +38,8 @@ def _of_targets(weights: Tensor, past: Tensor) -> Tensor:
     return weights[:, -variables:].unflatten(2, (steps, variables))
 
 
-def _transformer(forecaster: Forecaster) -> Transformer:
-    if not isinstance(forecaster, Transformer):
+def _transformer(forecaster: Forecaster) -> Transformer | DeepTransformer:
+    if not isinstance(forecaster, Transformer | DeepTransformer):
         raise InputError(
             f"Attention can only be read from the transformer, found the forecaster "
             f"{forecaster.kind!r}; use --forecaster transformer or --readout gradient."

@@ -10,7 +10,8 @@ from forecause.benchmark.methods import METHODS
 from forecause.benchmark.store import Result
 from forecause.benchmark.suite import Cell, Suite
 
-LOWER_IS_BETTER = ("shd", "fdr", "missed", "invented", "error", "loss")
+OF_THE_JOB = ("seconds", "memory_mb", "expected_seconds")  # not of a graph
+LOWER_IS_BETTER = ("shd", "fdr", "missed", "invented", "error", "loss", "seconds", "memory_mb")
 Key = tuple[str, int, str]  # cell, rows, method
 
 
@@ -45,6 +46,12 @@ class Column:
     heading: str
     cell: Cell
     rows: int
+
+    @property
+    def size(self) -> int:
+        """Of a column along an axis, where it lies there."""
+        assert self.cell.along is not None
+        return self.cell.along[1]
 
 
 @dataclass(frozen=True)
@@ -86,27 +93,43 @@ class Results:
             self.by_key.setdefault(key, {})[job["seed"]] = result
 
     def layouts(self) -> list[tuple[str, list[Column]]]:
-        """The tables of the suite: title and columns."""
+        """The tables of the suite, title and columns: one for each thing that columns are sizes
+        of, then those of the other columns."""
+        suite = self.suite
+        plain = [cell for cell in suite.cells if cell.along is None]
+        return [(f"by {axis}", columns) for axis, columns in self.axes()] + self._plain(plain)
+
+    def axes(self) -> list[tuple[str, list[Column]]]:
+        """What columns are sizes of, and these columns, small to large."""
+        found: dict[str, list[Column]] = {}
+        for column in self.columns():
+            if column.cell.along is not None:
+                found.setdefault(column.cell.along[0], []).append(column)
+        return [(axis, sorted(own, key=lambda column: column.size)) for axis, own in found.items()]
+
+    def _plain(self, cells: Sequence[Cell]) -> list[tuple[str, list[Column]]]:
         suite = self.suite
         if suite.rows_as_columns:
             return [
-                (cell.name, [Column(rows_text(rows), cell, rows) for rows in suite.rows])
-                for cell in suite.cells
+                (cell.name, [Column(rows_text(rows), cell, rows) for rows in suite.rows_of(cell)])
+                for cell in cells
             ]
-        return [
-            (rows_text(rows), [Column(cell.name, cell, rows) for cell in suite.cells])
-            for rows in suite.rows
-        ]
+        by_rows: dict[int, list[Column]] = {}
+        for cell in cells:
+            for rows in suite.rows_of(cell):
+                by_rows.setdefault(rows, []).append(Column(cell.name, cell, rows))
+        return [(rows_text(rows), columns) for rows, columns in by_rows.items()]
 
     def columns(self) -> list[Column]:
         """Every column of every table, with a heading that tells them apart."""
         suite = self.suite
-        several = len(suite.rows) > 1
-        return [
-            Column(f"{cell.name}, {rows_text(rows)}" if several else cell.name, cell, rows)
-            for cell in suite.cells
-            for rows in suite.rows
-        ]
+        found = []
+        for cell in suite.cells:
+            several = len(suite.rows_of(cell)) > 1
+            for rows in suite.rows_of(cell):
+                heading = f"{cell.name}, {rows_text(rows)}" if several else cell.name
+                found.append(Column(heading, cell, rows))
+        return found
 
     def rows(self, *, oracle: bool) -> list[Row]:
         """The rows of a table in order, either all truth-free or all oracles."""
@@ -149,7 +172,11 @@ class Results:
 
 
 def _value(result: Result, label: str, metric: str) -> float | None:
-    """A metric by name: of the lagged graph, of another `view/metric`, extra, or an oracle's."""
+    """A metric by name: of the lagged graph, of another `view/metric`, extra, an oracle's, or of
+    the job that found the graph."""
+    if metric in OF_THE_JOB:
+        known = result["status"] == "done" and metric in result
+        return float(result[metric]) if known else None
     for answer in result.get("answers", []):
         if answer["label"] != label:
             continue

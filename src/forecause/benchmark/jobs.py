@@ -41,7 +41,7 @@ def jobs_of(suite: Suite) -> list[Job]:
     return [
         Job(suite.name, cell.name, dict(cell.system), rows, seed, method)
         for cell in suite.cells
-        for rows in suite.rows
+        for rows in suite.rows_of(cell)
         for seed in range(suite.seeds)
         for method in suite.methods
         if cell.name in suite.only.get(method, (cell.name,))

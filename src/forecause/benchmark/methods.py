@@ -39,11 +39,16 @@ class Method:
     ours: bool = False
     preload: tuple[str, ...] = ()  # modules to import before the clock starts
     cost: float = 1.0  # roughly, against the others: the slow ones are started first
+    expect: Callable[[Panel, int], float] | None = None  # the seconds that it announces
 
     @property
     def oracle(self) -> bool:
         """Whether it uses the truth."""
         return self.oracle_run is not None
+
+    def expected(self, panel: Panel, max_lag: int) -> dict[str, float]:
+        """What it announces before it runs, if it does."""
+        return {"expected_seconds": round(self.expect(panel, max_lag), 3)} if self.expect else {}
 
     def answers(self, panel: Panel, max_lag: int, seed: int, truth: LaggedGraph) -> list[Answer]:
         """Run it; the truth is handed on to oracles alone."""
@@ -57,6 +62,18 @@ def _discover(panel: Panel, max_lag: int, seed: int, **settings: Any) -> list[An
     from forecause.pipeline import discover
 
     return [Answer(discover(panel, max_lag, seed=seed, device="cpu", **settings).graph)]
+
+
+def _expected_seconds(panel: Panel, max_lag: int, **settings: Any) -> float:
+    """What `discover` says at the start, at most."""
+    from forecause.cost import expected_cost
+    from forecause.data.windows import Windows
+    from forecause.forecast.fitting import kinds_tried
+    from forecause.pipeline import make_settings
+
+    chosen, windows = make_settings(max_lag=max_lag, **settings), Windows.of(panel, max_lag)
+    kinds = kinds_tried(chosen.forecaster, windows, chosen.head, chosen.preset)
+    return expected_cost(windows, kinds, chosen.preset).total
 
 
 def _baseline(panel: Panel, max_lag: int, seed: int, *, name: str) -> list[Answer]:
@@ -87,8 +104,9 @@ def _random_at_true_density(
 
 
 def _ours(label: str, cost: float = 10.0, **settings: Any) -> Method:
-    run = partial(_discover, **settings)
-    return Method(label, run, ours=True, preload=("forecause.pipeline",), cost=cost)
+    run, expect = partial(_discover, **settings), partial(_expected_seconds, **settings)
+    preload = ("forecause.pipeline",)
+    return Method(label, run, ours=True, preload=preload, cost=cost, expect=expect)
 
 
 def _studied(label: str, name: str, module: str = "studies", cost: float = 100.0) -> Method:
@@ -130,6 +148,12 @@ METHODS: dict[str, Method] = {
     ),
     "additive": _ours("Forecause, additive", cost=2.0, forecaster="additive"),
     "linear": _ours("Forecause, linear", cost=2.0, forecaster="linear"),
+    "low-complexity": _ours(
+        "Forecause, low complexity", cost=50.0, forecaster="vector", preset="sparse"
+    ),
+    "low-complexity-mlp": _ours(
+        "Forecause, low complexity, MLP", cost=50.0, forecaster="mlp", preset="sparse"
+    ),
     "dot-paper": _ours("DOT (the paper's rules)", cost=100.0, preset="paper"),
     "cnn-paper": _ours("CNN (the paper's rules)", forecaster="cnn", **_PAPER_RULES),
     **{name: _rival(name) for name in BASELINES},
@@ -150,6 +174,8 @@ METHODS: dict[str, Method] = {
     "instantaneous-refinement": _studied(
         "Forecause", "instantaneous_refinement", "refinement", cost=20.0
     ),
+    "transfer": _studied("Pretraining", "transfer_arms", "transfer"),
+    "screen": _studied("Screen: what a network reads", "screened_inputs", "screening", cost=2.0),
     "unknown-regimes": _studied("Forecause, regimes", "unknown_regimes", "domains", cost=2.0),
     **{f"{name}-by-domain": _rival_by_domain(name) for name in BY_DOMAIN},
 }

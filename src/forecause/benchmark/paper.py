@@ -24,6 +24,7 @@ CAUSALTIME = "causaltime"
 CAUSALTIME_ROWS = {
     "cmlp": "NGC",
     "granger": "GC",
+    "low-complexity": "DOT (Ours)",
     "nts-notears": "N.NTS",
     "pcmci": "PCMCI",
     "tcdf": "TCDF",

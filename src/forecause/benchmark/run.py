@@ -14,13 +14,14 @@ from forecause.benchmark.jobs import Job, jobs_of
 from forecause.benchmark.machine import describe_machine
 from forecause.benchmark.methods import find_method
 from forecause.benchmark.real.source import is_recorded, with_data
-from forecause.benchmark.runner import run_jobs
+from forecause.benchmark.runner import run_jobs, run_jobs_on_ray
 from forecause.benchmark.store import Result, Store
 from forecause.benchmark.suite import Suite
 from forecause.benchmark.suites import SUITES, find_suite
 from forecause.benchmark.verdict import verdict
 from forecause.errors import InputError
 from forecause.forecast.base import Report, silent
+from forecause.workers import Workers
 
 
 @dataclass(frozen=True)
@@ -43,12 +44,14 @@ def run_suite(
     jobs: int | None = None,
     out: str | Path | None = None,
     data: str | Path | None = None,
+    ray: str | None = None,
     report: Report = silent,
 ) -> Finished:
     """Run a suite, or what is left of it, and write its tables and figures into `out`.
 
     What is not given is as the suite says; `limit` is in seconds per job, `jobs` the number of
     processes (one per core unless given). `data` is the folder of a suite of recorded systems.
+    With `ray` (local, auto or an address) the jobs are run by its workers.
     """
     chosen = narrowed(
         find_suite(suite) if isinstance(suite, str) else suite,
@@ -60,13 +63,11 @@ def run_suite(
     )
     source = None if data is None else Path(data).absolute()
     chosen = with_data(chosen, source)
-    processes = jobs if jobs is not None else os.cpu_count() or 1
-    if processes < 1:
-        raise InputError(f"The number of processes must be at least 1, found {processes}.")
+    workers = Workers(jobs if jobs is not None else os.cpu_count() or 1, ray)
     folder = Path(out or f"bench-{chosen.name}")
     store = Store(folder / "results")
     with store.lock():
-        ran = _run_open_jobs(chosen, store, processes, folder / "log.txt", source, report)
+        ran = _run_open_jobs(chosen, store, workers, folder / "log.txt", source, report)
         results = Results(chosen, _stored(chosen, store))
         table = write_page(results, folder)
     return Finished(table, ran, verdict(results))
@@ -91,6 +92,11 @@ def narrowed(
     if rows and is_recorded(suite):
         raise InputError(
             f"The rows of {suite.name} are those that were recorded; leave --rows out."
+        )
+    if rows and any(cell.rows is not None for cell in suite.cells):
+        raise InputError(
+            f"The columns of {suite.name} have their own numbers of rows; leave --rows out and "
+            "choose with --columns."
         )
     numbers = {"rows": rows or (), "seeds": (seeds,), "limit": (limit,)}
     for name, values in numbers.items():
@@ -160,7 +166,7 @@ def command(suite: Suite) -> str:
 def _run_open_jobs(
     suite: Suite,
     store: Store,
-    processes: int,
+    workers: Workers,
     log: Path,
     data: Path | None,
     report: Report,
@@ -178,7 +184,11 @@ def _run_open_jobs(
         report(f"bench {suite.name}", finished / total)
 
     report(f"bench {suite.name}", finished / total if total else 1.0)
-    run_jobs(left, store, limit=suite.limit, processes=processes, log=log, done=done, data=data)
+    if workers.ray is not None:
+        run_jobs_on_ray(left, store, limit=suite.limit, workers=workers, done=done, data=data)
+    else:
+        count = workers.processes
+        run_jobs(left, store, limit=suite.limit, processes=count, log=log, done=done, data=data)
     return len(left)
 
 

@@ -1,4 +1,8 @@
-"""The runner: hands jobs to worker processes and stores every result as soon as it is there."""
+"""The runner: hands jobs to worker processes and stores every result as soon as it is there.
+
+The processes are on this machine, or each is the child of a Ray worker, on whatever machine that
+is. A job whose worker died is tried once more.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +11,28 @@ import os
 import selectors
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import IO
 
 from forecause.benchmark.jobs import Job
 from forecause.benchmark.methods import find_method
 from forecause.benchmark.store import Result, Store
+from forecause.workers import Workers, fan_out
 
+RETRIES = 1  # of a job whose worker died
 GRACE = 10.0  # seconds a worker is given to end by itself
 
 
 class Worker:
     """One worker process and the job it is at."""
 
-    def __init__(self, modules: Sequence[str], log: IO[str]) -> None:
+    def __init__(self, modules: Sequence[str], log: IO[str] | None) -> None:
+        """Import `modules` beforehand; without a log, complaints go where this process's do."""
         self.job: Job | None = None
         self.process = subprocess.Popen(
             [sys.executable, "-m", "forecause.benchmark.worker", *modules],
@@ -46,14 +55,20 @@ class Worker:
             self.requests.write(json.dumps({"job": asked, "limit": limit}) + "\n")
             self.requests.flush()
 
-    def finish(self) -> Result:
-        """The answer to the job; a failure if the worker itself died."""
+    def finish(self) -> Result | None:
+        """The answer to the job; None if the worker itself died."""
         line = self.answers.readline()
         self.job = None
         if line:
             result: Result = json.loads(line)
             return result
-        code = self.process.wait()
+        self.process.wait()
+        return None
+
+    @property
+    def death(self) -> Result:
+        """The failure of a job whose worker died."""
+        code = self.process.returncode
         return {"status": "failed", "error": f"The worker ended with code {code}; see log.txt."}
 
     def stop(self) -> None:
@@ -82,8 +97,9 @@ def run_jobs(
 
     `data` is the folder of the suite's recorded systems, if it has any.
     """
-    waiting = sorted(jobs, key=lambda job: find_method(job.method).cost)  # taken from the end
-    modules = list(dict.fromkeys(m for job in jobs for m in find_method(job.method).preload))
+    waiting = _slow_first(jobs)[::-1]  # taken from the end
+    deaths: Counter[str] = Counter()
+    modules = _modules(jobs)
     workers: list[Worker] = []
     with log.open("a", encoding="utf-8") as file, selectors.DefaultSelector() as listening:
 
@@ -101,8 +117,13 @@ def run_jobs(
                     worker: Worker = key.data
                     job = worker.job
                     assert job is not None
-                    _save(store, job, worker.finish(), limit)
-                    done(job)
+                    result = worker.finish()
+                    deaths[job.key] += result is None
+                    if result is None and deaths[job.key] <= RETRIES:
+                        waiting.append(job)
+                    else:
+                        _save(store, job, result or worker.death, limit)
+                        done(job)
                     if worker.process.poll() is not None:
                         listening.unregister(worker.answers)
                         if waiting:
@@ -112,6 +133,54 @@ def run_jobs(
         finally:
             for worker in workers:
                 worker.stop()
+
+
+def run_jobs_on_ray(
+    jobs: Sequence[Job],
+    store: Store,
+    *,
+    limit: float,
+    workers: Workers,
+    done: Callable[[Job], None],
+    data: Path | None = None,
+) -> None:
+    """The same on Ray; every machine needs Forecause, and `data` at the same path."""
+    ordered = _slow_first(jobs)
+    run = partial(_run_beside_ray, modules=_modules(jobs), limit=limit, data=data)
+    for answer in fan_out(run, ordered, workers, RETRIES):
+        job = ordered[answer.number]
+        failed = {"status": "failed", "error": str(answer.error)}
+        _save(store, job, answer.found or failed, limit)
+        done(job)
+
+
+_beside: dict[tuple[str, ...], Worker] = {}  # by what it imported
+
+
+def _run_beside_ray(job: Job, modules: tuple[str, ...], limit: float, data: Path | None) -> Result:
+    """Run a job in a process that this Ray worker keeps beside itself.
+
+    Jobs are forked, and a Ray worker is full of threads that must not be. When Ray ends the
+    worker, the process's input ends and it follows.
+    """
+    for _ in range(RETRIES + 1):
+        worker = _beside.pop(modules, None) or Worker(modules, log=None)
+        worker.start(job, limit, data)
+        result = worker.finish()
+        if result is not None:
+            _beside[modules] = worker
+            return result
+        worker.stop()
+    return worker.death
+
+
+def _slow_first(jobs: Sequence[Job]) -> list[Job]:
+    return sorted(jobs, key=lambda job: find_method(job.method).cost)[::-1]
+
+
+def _modules(jobs: Sequence[Job]) -> tuple[str, ...]:
+    """What the methods of the jobs import."""
+    return tuple(dict.fromkeys(m for job in jobs for m in find_method(job.method).preload))
 
 
 def _save(store: Store, job: Job, result: Result, limit: float) -> None:

@@ -13,8 +13,8 @@ from forecause.data.windows import Windows
 from forecause.forecast import Forecaster, build, fit_forecaster
 from forecause.forecast.additive import Additive, AdditiveSettings, place_knots
 from forecause.forecast.base import Lesson
+from forecause.forecast.deep_transformer import DeepTransformerSettings
 from forecause.forecast.regression import Moments
-from forecause.forecast.transformer import TransformerSettings
 from forecause.graph.lagged import LaggedGraph, empty_scores
 from forecause.graph.select import false_discovery, global_top_k, top_k, uniform
 from forecause.pipeline import discover
@@ -163,10 +163,10 @@ def _read(panel: Panel, max_lag: int, seed: int, readout: str) -> xr.Dataset:
 
 def _fitted(windows: Windows, layers: int, seed: int) -> Forecaster:
     """The paper's transformer with this many layers, trained as published."""
-    settings = TransformerSettings.paper(layers=layers)
+    settings = DeepTransformerSettings(layers=layers)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = build("transformer", windows.shape, settings.model_dump(mode="json"))
+        model = build("deep-transformer", windows.shape, settings.model_dump(mode="json"))
     early, late = windows.split(0.2)
     model.fit(Lesson(early, late, seed))
     return model.eval().requires_grad_(False)

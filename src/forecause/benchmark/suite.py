@@ -12,6 +12,9 @@ SIX_HOURS = 6 * 3600.0  # the paper's time limit
 
 System = Mapping[str, Any]  # for simulate, besides rows and seed, or a dataset
 
+# The paper's graphs have 2.7 causes per variable and, to judge by its recall at k = 3, at most 3.
+BASE: System = {"nodes": 10, "max_lag": 5, "in_degree": 2.7, "max_in_degree": 3}
+
 BASELINES = (
     "pcmci",
     "pcmci-fdr",
@@ -38,6 +41,8 @@ class Cell:
     name: str
     system: System
     paper: tuple[str, str] | None = None  # table and column; the column may be BY_ROWS
+    rows: int | None = None  # its own number, not the suite's
+    along: tuple[str, int] | None = None  # what it is a size of, and the size: ("variables", 25)
 
     def paper_column(self, rows: int) -> tuple[str, str] | None:
         """The paper's table and column for this many rows, if it has one."""
@@ -62,3 +67,7 @@ class Suite:
     only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # method -> its cells
     axis: str = "column"  # what the columns of its figures run along
     note: str = ""
+
+    def rows_of(self, cell: Cell) -> tuple[int, ...]:
+        """The numbers of rows that a cell is simulated with."""
+        return self.rows if cell.rows is None else (cell.rows,)

@@ -22,6 +22,7 @@ from forecause.benchmark.document import (
     Table,
     Text,
 )
+from forecause.benchmark.growth import growth_tables
 from forecause.benchmark.methods import METHODS
 from forecause.benchmark.paper import Figure, paper_figure
 from forecause.benchmark.real.published import published_tables
@@ -42,6 +43,8 @@ NAMES = {
     "invented": "Change points invented, per system",
     "error": "Largest distance of a change point, as a share of the rows",
     "loss": "Held-out loss (1 = no better than the mean)",
+    "seconds": "Time in seconds",
+    "memory_mb": "Peak memory in MB",
     "spearman": "Spearman correlation with the intervention effects",
     "pearson": "Pearson correlation with the intervention effects",
     "oracle/best_threshold_f1": "F1 at the best threshold (oracle)",
@@ -94,6 +97,7 @@ def document(results: Results, origin: Sequence[str], pictures: Sequence[Picture
     blocks.append(Heading("Truth-free results"))
     blocks.extend(_section(results, suite.metrics, oracle=False))
     blocks.extend(pictures)
+    blocks.extend(growth_tables(results))
     blocks.extend([Heading("Other views of the same graphs"), *_views(results)])
     if real:
         blocks.extend(published_tables(results))
@@ -189,7 +193,7 @@ def _number(mean: float, sd: float | None, metric: str) -> str:
 
 
 def _digits(metric: str) -> int:
-    return 1 if metric == "shd" else 2
+    return {"shd": 1, "memory_mb": 0}.get(metric, 2)
 
 
 def _views(results: Results) -> list[Block]:

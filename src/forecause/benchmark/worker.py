@@ -69,10 +69,12 @@ def run_job(job: dict[str, Any]) -> dict[str, Any]:
     """Get the system, run the method and score its answers, all in this process."""
     method = find_method(job["method"])
     panel, truth = _system(job)
+    max_lag = job["system"]["max_lag"]
+    expected = method.expected(panel, max_lag)  # asked before the clock starts
     score = score_summary if "dataset" in job["system"] else score_answer
     start = time.perf_counter()
     try:
-        answers = method.answers(panel, job["system"]["max_lag"], job["seed"], truth)
+        answers = method.answers(panel, max_lag, job["seed"], truth)
     except MissingExtra as error:
         return {"status": "missing", "error": str(error)}
     seconds = time.perf_counter() - start
@@ -80,7 +82,7 @@ def run_job(job: dict[str, Any]) -> dict[str, Any]:
         {"label": answer.label, **score(answer.graph, truth), "extra": dict(answer.extra)}
         for answer in answers
     ]
-    return {"status": "done", "seconds": round(seconds, 3), "answers": scored}
+    return {"status": "done", "seconds": round(seconds, 3), **expected, "answers": scored}
 
 
 def _system(job: dict[str, Any]) -> tuple[Panel, LaggedGraph]:

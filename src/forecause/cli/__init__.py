@@ -12,20 +12,24 @@ from typing import Annotated
 import typer
 
 from forecause import __version__
-from forecause.cli import on_data, on_runs, on_systems  # their commands register themselves
+from forecause.cli import on_data, on_models, on_runs, on_systems  # commands register themselves
 from forecause.cli.ending import Interrupted, fail, interrupt
 from forecause.cli.options import app
 
-__all__ = ["app", "main", "on_data", "on_runs", "on_systems"]
+__all__ = ["app", "main", "on_data", "on_models", "on_runs", "on_systems"]
 
 
 @app.callback(invoke_without_command=True)
 def root(
+    context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
 ) -> None:
     if version:
         typer.echo(f"forecause {__version__}")
         raise typer.Exit
+    several = "TORCHELASTIC_RUN_ID" in os.environ and os.environ.get("RANK") != "0"
+    if several and context.invoked_subcommand not in ("discover", "evaluate"):
+        raise typer.Exit  # rank 0 does it alone
 
 
 def main() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import AbstractContextManager, nullcontext
 
 
 class Interrupted(BaseException):
@@ -15,6 +17,17 @@ def interrupt(_signal: int, _frame: object) -> None:
 
 
 def fail(sentence: str, code: int) -> None:
-    """Say what went wrong and end."""
-    sys.stderr.write(f"forecause: {sentence}\n")
+    """Say what went wrong and end; of several processes under torchrun, one says it."""
+    with _last_word() as speaks:
+        if speaks:
+            sys.stderr.write(f"forecause: {sentence}\n")
+            sys.stderr.flush()
     raise SystemExit(code)
+
+
+def _last_word() -> AbstractContextManager[bool]:
+    if "TORCHELASTIC_RUN_ID" not in os.environ:  # known without importing torch
+        return nullcontext(True)
+    from forecause.forecast.distributed import last_word
+
+    return last_word()

@@ -21,7 +21,10 @@ from forecause.cli.options import (
     app,
     one_or_all,
 )
+from forecause.cli.spread import Ray, asked_workers
 from forecause.options import ByName, HeadChoice, PresetName, ReadoutName, RuleName
+
+CLOSED = ("linear", "additive")  # whose fits are over before a process has started
 
 
 @app.command()
@@ -107,19 +110,28 @@ def discover(
     power: Annotated[
         bool, typer.Option("--power", help="Also measure which edges can be found; takes longer.")
     ] = False,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            help="Time to keep to, like 90s or 10m: models, steps and windows are chosen to fit."
+        ),
+    ] = None,
+    ray: Ray = None,
     quiet: Quiet = False,
 ) -> None:
     """Find which variable drives which, with which delay, and write a report."""
     from forecause import terminal
+    from forecause.forecast.distributed import joined
     from forecause.knowledge import read_knowledge
     from forecause.pipeline import discover as run
+    from forecause.workers import HERE
 
     asked: dict[str, Any] = {"readout": readout, "select": select, "k": k, "fdr": fdr}
-    asked |= {"domain_input": domain_input, "weights": weights}
+    asked |= {"domain_input": domain_input, "weights": weights, "budget": budget}
     forbidden, required = read_knowledge(knowledge) if knowledge else ((), ())
     if preset != "paper" or forecaster != "auto":
         asked["forecaster"] = forecaster
-    with terminal.progress(quiet) as report:
+    with joined() as ranks, terminal.progress(quiet or not ranks.first) as report:
         found = run(
             one_or_all(data),
             _lags(max_lag),
@@ -138,16 +150,20 @@ def discover(
             interpolate=interpolate,
             seed=seed,
             device=device,
+            workers=asked_workers(ray, 1 if forecaster in CLOSED else None) if cross_fit else HERE,
             report=report,
             **{name: value for name, value in asked.items() if value is not None},
         )
         if power:
-            found = found.with_power(report=report)
+            found = found.with_power(report=report, workers=asked_workers(ray, None))
         report("writing the results", 0.0)
-        folder = found.save(out or Path(f"{data[0].stem}-forecause"))
-    if json:
-        found.graph.to_json(json)
-    terminal.show_discovery(found, folder)
+        folder = out or Path(f"{data[0].stem}-forecause")
+        if ranks.first:
+            found.save(folder)
+            if json:
+                found.graph.to_json(json)
+    if ranks.first:
+        terminal.show_discovery(found, folder)
 
 
 @app.command()
@@ -180,6 +196,7 @@ def evaluate(
     """Forecast held-out rows from several origins, beside seasonal naive and a VAR."""
     from forecause import Panel, terminal
     from forecause.evaluation import rolling_origin
+    from forecause.forecast.distributed import joined
 
     panel = Panel.of(
         one_or_all(data),
@@ -189,7 +206,7 @@ def evaluate(
         labels=names(labels) or (),
         interpolate=interpolate,
     )
-    with terminal.progress(quiet) as report:
+    with joined() as ranks, terminal.progress(quiet or not ranks.first) as report:
         found = rolling_origin(
             panel,
             max_lag,
@@ -203,9 +220,10 @@ def evaluate(
             device=device,
             report=report,
         )
-    if out:
-        found.table.to_csv(out, index=False)
-    terminal.show_evaluation(found)
+        if out and ranks.first:
+            found.table.to_csv(out, index=False)
+    if ranks.first:
+        terminal.show_evaluation(found)
 
 
 def _lags(text: str) -> int | Literal["auto"]:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from forecause.cli.options import AsJson, Folder, Quiet, Seed, app, one_or_all
+from forecause.cli.spread import Ray, asked_workers
 from forecause.options import InstantaneousName
 
 
@@ -81,15 +82,24 @@ def power(
         int | None,
         typer.Option(help="Simulations.  [default: 5 for linear or additive, otherwise 1]"),
     ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(help="Processes.  [default: 1 for linear or additive, otherwise all cores]"),
+    ] = None,
+    ray: Ray = None,
     seed: Seed = 0,
     json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Simulate from a saved run, discover again: which edges can be found in such data?"""
-    from forecause import load, terminal
+    from forecause import terminal
+    from forecause.power import is_quick
+    from forecause.store import load_run
 
+    found = load_run(folder)
+    workers = asked_workers(ray, 1 if jobs is None and is_quick(found) else jobs)
     with terminal.progress(quiet) as report:
-        found = load(folder).with_power(seed=seed, repeats=repeats, report=report)
+        found = found.with_power(seed, repeats, report, workers)
         found.save(folder)
     terminal.show_power(found, as_json=json)
 

@@ -10,6 +10,7 @@ import typer
 from forecause.cli.ending import Interrupted, fail
 from forecause.cli.lists import names, numbers
 from forecause.cli.options import Quiet, Seed, app
+from forecause.cli.spread import Jobs, Ray
 
 
 @app.command()
@@ -92,9 +93,8 @@ def bench(
     methods: Annotated[str | None, typer.Option(help="Methods, by comma.")] = None,
     columns: Annotated[str | None, typer.Option(help="Columns, by comma.")] = None,
     limit: Annotated[float | None, typer.Option(help="Most seconds per job.")] = None,
-    jobs: Annotated[
-        int | None, typer.Option(help="Processes.  [default: one per core]", show_default=False)
-    ] = None,
+    jobs: Jobs = None,
+    ray: Ray = None,
     data: Annotated[
         Path | None, typer.Option(help="Folder of recorded data, for the suites that need it.")
     ] = None,
@@ -124,6 +124,7 @@ def bench(
                 columns=names(columns),
                 limit=limit,
                 jobs=jobs,
+                ray=ray,
                 data=data,
                 out=out,
                 report=report,

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from forecause.data.scratch import copied
+
 
 def interpolated(
     values: npt.NDArray[Any],
@@ -32,7 +34,7 @@ def interpolated(
         if not len(rows):
             continue
         if filled is values:
-            filled = np.array(values)
+            filled = copied(values)
         known = np.flatnonzero(~missing)
         filled[rows, column] = np.interp(rows, known, values[known, column])
         count += len(rows)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from forecause.data.labels import Coding, Label
+from forecause.data.scratch import joined
 from forecause.errors import InputError
 
 CHUNK = 1 << 20  # values looked at together, so that a mapped file is never loaded whole
@@ -75,7 +77,7 @@ class Panel:
         lengths = [len(values) for values in arrays]
         names = series_names or [f"series {i + 1}" for i in range(len(arrays))]
         return cls(
-            values=arrays[0] if len(arrays) == 1 else np.concatenate(arrays),
+            values=joined(arrays),
             variables=tuple(variables),
             starts=np.cumsum([0, *lengths[:-1]]).astype(np.int64),
             series=np.repeat(np.arange(len(arrays)), lengths),
@@ -86,7 +88,7 @@ class Panel:
         """The same data with these domains, (row,) indices into `names`."""
         return replace(self, domain=domain, domain_names=tuple(names))
 
-    @property
+    @cached_property
     def coding(self) -> Coding:
         """Which columns belong to which variable."""
         return Coding.of(self.variables, self.labels)
@@ -101,6 +103,23 @@ class Panel:
         """Share of the values that are missing."""
         missing = sum(int(np.isnan(part).sum()) for part in self.chunks())
         return missing / self.values.size
+
+    @cached_property
+    def incomplete(self) -> npt.NDArray[np.bool_]:
+        """Where a row (row,) lacks a value."""
+        return np.concatenate([np.isnan(part).any(1) for part in self.chunks()])
+
+    @cached_property
+    def moments(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Mean and standard deviation (column,) over all rows, missing values left out."""
+        count, total, square = (np.zeros(len(self.variables)) for _ in range(3))
+        for part in self.chunks():
+            count += np.isfinite(part).sum(0)
+            total += _known_sum(part)
+        mean = total / count
+        for part in self.chunks():
+            square += _known_sum((part - mean) ** 2)
+        return mean, np.sqrt(square / count)
 
     def chunks(self) -> Iterator[npt.NDArray[Any]]:
         """The values in pieces of about CHUNK values, cut between rows."""
@@ -121,6 +140,14 @@ def chunks(values: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
     """Pieces of a (row, variable) array of about CHUNK values, cut between rows."""
     step = max(1, CHUNK // values.shape[1])
     return (values[i : i + step] for i in range(0, len(values), step))
+
+
+def _known_sum(part: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Sums of columns (column,) without what is missing."""
+    total = part.sum(0, dtype=np.float64)
+    if np.isnan(total).any():
+        total = np.nansum(part, 0, dtype=np.float64)
+    return np.asarray(total)
 
 
 def _check_shape(values: npt.NDArray[Any], variables: tuple[str, ...]) -> None:
@@ -186,14 +213,20 @@ def _check_duplicated_columns(
     low: npt.NDArray[Any],
     high: npt.NDArray[Any],
 ) -> None:
-    """Columns with the same range are compared value by value."""
+    """Columns with the same range are compared value by value, until they differ."""
     seen: dict[tuple[float, float], list[int]] = {}
-    for column, name in enumerate(variables):
+    pairs: list[tuple[int, int]] = []
+    for column in range(len(variables)):
         alike = seen.setdefault((float(low[column]), float(high[column])), [])
-        for other in alike:
-            if np.array_equal(values[:, other], values[:, column], equal_nan=True):
-                raise InputError(
-                    f"Columns {variables[other]!r} and {name!r} hold the same values: which of "
-                    "them is the cause cannot be told; remove one."
-                )
+        pairs += [(other, column) for other in alike]
         alike.append(column)
+    for part in chunks(values) if pairs else ():
+        pairs = [(i, j) for i, j in pairs if np.array_equal(part[:, i], part[:, j], equal_nan=True)]
+        if not pairs:
+            return
+    if pairs:
+        one, other = (variables[column] for column in pairs[0])
+        raise InputError(
+            f"Columns {one!r} and {other!r} hold the same values: which of them is the cause "
+            "cannot be told; remove one."
+        )

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from forecause.data.cells import numbers
+from forecause.data.scratch import side_by_side
 from forecause.errors import InputError
 
 Array = npt.NDArray[Any]
@@ -45,6 +49,34 @@ class RawTable:
     def column(self, name: str) -> Array:
         """The values of a column, or of what stands beside the columns."""
         return self.columns[self.names.index(name)] if name in self.names else self.beside[name]
+
+    def head(self, name: str) -> Array:
+        """The first value of a column, (1,): what kind of column it is, without reading it all."""
+        return self.column(name)[:1]
+
+    def values(self, names: Sequence[str]) -> Array:
+        """Columns of numbers side by side (row, name); a matrix is viewed where that is enough."""
+        places = [self.names.index(name) for name in names]
+        if not places:
+            return np.empty((self.rows, 0))
+        if self.matrix is not None and places == list(range(places[0], places[0] + len(places))):
+            return self.matrix[:, places[0] : places[0] + len(places)]
+        columns = [numbers(name, self.column(name)) for name in names]
+        single = all(column.dtype == np.float32 for column in columns)
+        return side_by_side(columns, np.float32 if single else np.float64)
+
+
+@contextmanager
+def reading(path: Path, kind: str) -> Iterator[None]:
+    """What a library raises within becomes an InputError that names the file."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:  # a broken file can make its library raise anything
+        lines = str(error).strip().splitlines()
+        reason = (lines[0][:200] if lines else type(error).__name__).rstrip(".")
+        raise InputError(f"{str(path)!r} cannot be read as {kind}: {reason}.") from error
 
 
 def check_names(names: Sequence[str]) -> None:

@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from forecause.data.delimited import read_delimited
-from forecause.data.rawtable import RawTable, from_array, raw_table
+from forecause.data.parquet import read_parquet
+from forecause.data.rawtable import RawTable, from_array, raw_table, reading
+from forecause.data.scratch import copied, is_large
 from forecause.errors import InputError, MissingExtra
 
 # The first bytes of the formats that can be told by them.
@@ -37,14 +39,13 @@ def read_table(path: str | Path) -> RawTable:
         raise InputError(f"{str(path)!r} {found}; expected one of {', '.join(READERS)}.")
     kind, read = READERS[ending]
     _check_kind(path, kind, head)
-    try:
-        return read(path)
-    except InputError as error:
-        if isinstance(error, MissingExtra):
+    with reading(path, kind):
+        try:
+            return read(path)
+        except MissingExtra:
             raise
-        raise InputError(f"{str(path)!r}: {error}") from error
-    except Exception as error:  # a broken file can make its library raise anything
-        raise InputError(f"{str(path)!r} cannot be read as {kind}: {_reason(error)}") from error
+        except InputError as error:
+            raise InputError(f"{str(path)!r}: {error}") from error
 
 
 def _first_bytes(path: Path) -> bytes:
@@ -78,27 +79,12 @@ def _kind_of(head: bytes) -> str:
     return "binary data" if b"\0" in head else "text"
 
 
-def _reason(error: Exception) -> str:
-    """The first line of what went wrong, as the end of a sentence."""
-    lines = str(error).strip().splitlines()
-    return (lines[0][:200] if lines else type(error).__name__).rstrip(".") + "."
-
-
 def _read_csv(path: Path) -> RawTable:
     return read_delimited(path, ",")
 
 
 def _read_tsv(path: Path) -> RawTable:
     return read_delimited(path, "\t")
-
-
-def _read_parquet(path: Path) -> RawTable:
-    try:
-        from pyarrow import parquet
-    except ImportError as error:
-        raise MissingExtra("pyarrow", "files") from error
-    with parquet.ParquetFile(path) as file:
-        return raw_table(file.read())
 
 
 def _read_feather(path: Path) -> RawTable:
@@ -110,8 +96,18 @@ def _read_feather(path: Path) -> RawTable:
 
 
 def _read_npy(path: Path) -> RawTable:
-    """The file is mapped, not loaded: a table larger than the memory can be used."""
-    return from_array(np.asarray(np.load(path, mmap_mode="r", allow_pickle=False)))
+    """The file is mapped, not loaded: a table larger than the memory can be used.
+
+    A large one that is not stored as rows of floats is rewritten as such, piece by piece.
+    """
+    array = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    floats = array.dtype in (np.float32, np.float64)
+    width = array.dtype if floats else np.dtype(np.float64)
+    numeric = array.ndim in (2, 3) and array.dtype.kind in "fiub"
+    as_stored = floats and array.flags.c_contiguous
+    if numeric and not as_stored and is_large(array.shape, width):
+        array = copied(array, width)
+    return from_array(array)
 
 
 def _read_npz(path: Path) -> RawTable:
@@ -146,7 +142,7 @@ def _read_netcdf(path: Path) -> RawTable:
 READERS: dict[str, tuple[str, Callable[[Path], RawTable]]] = {
     ".csv": ("CSV", _read_csv),
     ".tsv": ("TSV", _read_tsv),
-    ".parquet": ("Parquet", _read_parquet),
+    ".parquet": ("Parquet", read_parquet),
     ".feather": ("Feather", _read_feather),
     ".npy": ("NPY", _read_npy),
     ".npz": ("NPZ", _read_npz),

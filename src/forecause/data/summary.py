@@ -71,10 +71,7 @@ class DataSummary:
         `fingerprint` is that of the data as read, if it differs from the panel's.
         """
         panel = windows.panel
-        ends = [
-            np.flatnonzero(panel.series == s)[-windows.max_lag :]
-            for s in range(len(panel.series_names))
-        ]
+        ends = [rows[-windows.max_lag :] for rows in _rows_of_series(panel)]
         latest = np.full((len(ends), windows.max_lag, len(panel.variables)), np.nan)
         for place, rows in enumerate(ends):
             latest[place, windows.max_lag - len(rows) :] = panel.values[rows]
@@ -130,8 +127,15 @@ def _domain_windows(windows: Windows) -> dict[str, int]:
 def _latest_domain(panel: Panel) -> tuple[int, ...]:
     if panel.domain is None:
         return ()
-    last = [np.flatnonzero(panel.series == s)[-1] for s in range(len(panel.series_names))]
+    last = [rows[-1] for rows in _rows_of_series(panel)]
     return tuple(panel.domain[last].tolist())
+
+
+def _rows_of_series(panel: Panel) -> list[npt.NDArray[np.int64]]:
+    """The rows of every series, in order."""
+    order = np.argsort(panel.series, kind="stable")
+    sizes = np.bincount(panel.series, minlength=len(panel.series_names))
+    return np.split(order, np.cumsum(sizes)[:-1])
 
 
 def source_of(data: Any, **options: Any) -> dict[str, Any] | None:

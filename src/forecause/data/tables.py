@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from forecause.data.cells import label_codes, numbers
+from forecause.data.cells import label_codes
 from forecause.data.labels import Label, LabelColumn, coded, read_labels
 from forecause.data.missing import interpolated
 from forecause.data.panel import Panel, check_finite
 from forecause.data.rawtable import UNNAMED, RawTable, raw_table
 from forecause.data.readers import read_table
+from forecause.data.scratch import joined, side_by_side, taken
 from forecause.data.timeline import breaks, recognised_time, time_values
 from forecause.errors import InputError
 
@@ -185,11 +186,11 @@ def _part(table: RawTable, roles: Roles, variables: tuple[str, ...], label: str)
     rows = np.argsort(series, kind="stable")
     in_order = bool((np.diff(rows) == 1).all())
     numeric = tuple(name for name in variables if name not in roles.labels)
-    values = _values(table, numeric)
+    values = table.values(numeric)
     if label or not in_order:
         check_finite(values, numeric)  # rows are counted in the user's table
     if not in_order:
-        values, series = values[rows], series[rows]
+        values, series = taken(values, rows), series[rows]
     first = np.diff(series, prepend=-1) != 0
     time, gaps = None, np.zeros(len(series), dtype=bool)
     if roles.time is not None:
@@ -220,21 +221,6 @@ def _series(table: RawTable, column: str | None, label: str) -> tuple[Array, lis
     return codes, [label or "series"]
 
 
-def _values(table: RawTable, variables: tuple[str, ...]) -> Array:
-    """The variables side by side (row, variable); a matrix is only viewed where that is enough."""
-    places = [table.names.index(name) for name in variables]
-    if not places:
-        return np.empty((table.rows, 0))
-    if table.matrix is not None and places == list(range(places[0], places[0] + len(places))):
-        return table.matrix[:, places[0] : places[0] + len(places)]
-    columns = [numbers(name, table.column(name)) for name in variables]
-    single = bool(columns) and all(column.dtype == np.float32 for column in columns)
-    values = np.empty((table.rows, len(columns)), dtype=np.float32 if single else np.float64)
-    for place, column in enumerate(columns):
-        values[:, place] = column
-    return values
-
-
 def _stacked(parts: Sequence[Part], variables: tuple[str, ...], notes: Sequence[str]) -> Panel:
     offsets = np.cumsum([0, *(len(part.values) for part in parts)])
     before = np.cumsum([0, *(len(part.series_names) for part in parts)])
@@ -258,9 +244,9 @@ def _stacked(parts: Sequence[Part], variables: tuple[str, ...], notes: Sequence[
         starts=np.concatenate([p.starts + o for p, o in zip(parts, offsets, strict=False)]),
         series=np.concatenate([p.series + b for p, b in zip(parts, before, strict=False)]),
         series_names=tuple(name for part in parts for name in part.series_names),
-        domain=_joined(domains) if domain_names else None,
+        domain=joined(domains) if domain_names else None,
         domain_names=tuple(domain_names),
-        time=_joined([part.time for part in parts]) if kinds else None,
+        time=joined([part.time for part in parts]) if kinds else None,
         notes=(*notes, *remarks),
         labels=labels,
     )
@@ -270,7 +256,7 @@ def _with_labels(
     parts: Sequence[Part], variables: tuple[str, ...]
 ) -> tuple[Array, tuple[str, ...], tuple[Label, ...], list[str]]:
     """All columns in the order of the variables, their names, the labels among them, and notes."""
-    values = _joined([part.values for part in parts])
+    values = joined([part.values for part in parts])
     if not parts[0].labels:
         return values, variables, (), []
     columns: list[Array] = []
@@ -288,17 +274,13 @@ def _with_labels(
         names += label.column_names
         labels.append(label)
         notes += remarks
-    return np.column_stack(columns).astype(np.float64), tuple(names), tuple(labels), notes
+    return side_by_side(columns, np.float64), tuple(names), tuple(labels), notes
 
 
 def _recoded(part: Part, names: list[str]) -> Array | None:
     if part.domain is None:
         return None
     return np.array([names.index(name) for name in part.domain_names], dtype=np.int64)[part.domain]
-
-
-def _joined(arrays: Sequence[Any]) -> Array:
-    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
 def _interpolated(panel: Panel, longest: int) -> Panel:

@@ -29,8 +29,8 @@ def recognised_time(table: RawTable, series: Array, taken: Container[str | None]
     rows = np.argsort(series, kind="stable")
     names = [name for name in table.names if name not in taken]
     named = [name for name in names if _is_time_name(name)]
-    dated = [name for name in names if table.column(name).dtype.kind == "M"]
-    written = [name for name in names if _looks_like_dates(table.column(name))]
+    dated = [name for name in names if table.head(name).dtype.kind == "M"]
+    written = [name for name in names if _looks_like_dates(table.head(name))]
     for name, values in table.beside.items():
         if name not in taken and (values.dtype.kind in "Mm" or _is_time_name(name)):
             return name

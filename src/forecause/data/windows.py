@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,11 +25,8 @@ class Scale:
 
     @classmethod
     def of(cls, panel: Panel) -> Scale:
-        """Moments over all rows, missing values left out, one chunk at a time."""
-        count = sum(np.isfinite(part).sum(0) for part in panel.chunks())
-        mean = sum(np.nansum(part, 0, dtype=np.float64) for part in panel.chunks()) / count
-        square = sum(np.nansum((part - mean) ** 2, 0, dtype=np.float64) for part in panel.chunks())
-        return cls(mean, np.sqrt(square / count))
+        """Moments over all rows, missing values left out."""
+        return cls(*panel.moments)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +64,11 @@ class Windows:
         return self.max_lag, len(self.panel.variables)
 
     @property
+    def inputs(self) -> int:
+        """How many numbers a window's past holds."""
+        return self.max_lag * len(self.panel.variables)
+
+    @property
     def lost_share(self) -> float:
         """Share of the panel's possible windows that missing values or gaps took away."""
         lengths = np.bincount(self.panel.series)
@@ -81,17 +84,28 @@ class Windows:
 
         Marked windows have one more column, the domain's index.
         """
-        table = self.panel.values
         rows = self.rows[chosen][:, None] + np.arange(-self.max_lag, 1)
-        # take is faster, but would copy a table that is not contiguous
-        values = table.take(rows, axis=0) if table.flags.c_contiguous else table[rows]
-        scaled = values - self.scale.mean
-        scaled /= self.scale.sd
+        scaled = self._standardised(rows)
         if self.marked and self.panel.domain is not None:
-            domain = self.panel.domain[rows[:, -1:, None]]
+            domain = self.panel.domain[rows[:, -1:, None]].astype(np.float32)
             mark = np.broadcast_to(domain, (*rows.shape, 1))
             scaled = np.concatenate([scaled, mark], axis=2)
-        return torch.from_numpy(scaled.astype(np.float32))
+        return torch.from_numpy(scaled)
+
+    def _standardised(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        """The values of rows (window, step), (window, step, variable).
+
+        Windows that overlap are cut from one stretch, whose rows are standardised once; either
+        way in float64, whatever the data is.
+        """
+        table = self.panel.values
+        first = int(rows[:, 0].min(initial=len(table)))
+        end = int(rows[:, -1].max(initial=0)) + 1
+        if end - first <= rows.size:
+            return _scaled(table[first:end], self.scale).take(rows - first, axis=0)
+        # take is faster, but would copy a table that is not contiguous
+        values = table.take(rows, axis=0) if table.flags.c_contiguous else table[rows]
+        return _scaled(values, self.scale)
 
     def in_domain(self, domain: int) -> Windows:
         """The windows whose target row lies in the domain with this index."""
@@ -132,15 +146,17 @@ class Windows:
 
 def _complete_rows(panel: Panel, max_lag: int) -> npt.NDArray[np.int64]:
     """Rows t whose rows t - max_lag .. t are unbroken and complete."""
-    broken = np.zeros(panel.rows, dtype=bool)
-    filled = 0
-    for part in panel.chunks():
-        broken[filled : filled + len(part)] = np.isnan(part).any(1)
-        filled += len(part)
-    since_start = np.arange(panel.rows) - np.repeat(
-        panel.starts, np.diff([*panel.starts, panel.rows])
-    )
-    last_broken = np.maximum.accumulate(np.where(broken, np.arange(panel.rows), -1))
-    since_broken = np.arange(panel.rows) - last_broken
-    complete = (since_start >= max_lag) & (since_broken > max_lag)
+    complete = np.ones(panel.rows, dtype=bool)
+    incomplete = np.flatnonzero(panel.incomplete)
+    for lag in range(max_lag + 1):
+        if lag < max_lag:
+            complete[(panel.starts + lag)[panel.starts + lag < panel.rows]] = False
+        complete[(incomplete + lag)[incomplete + lag < panel.rows]] = False
     return np.flatnonzero(complete).astype(np.int64)
+
+
+def _scaled(values: npt.NDArray[Any], scale: Scale) -> npt.NDArray[np.float32]:
+    """Values (..., variable) in standard deviations from the mean."""
+    scaled = values - scale.mean
+    scaled /= scale.sd
+    return scaled.astype(np.float32)

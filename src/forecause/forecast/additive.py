@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -9,6 +10,8 @@ from forecause.data.windows import Windows
 from forecause.forecast.base import Forecaster, ForecasterSettings, Lesson
 from forecause.forecast.regression import Moments, cross_validated
 from forecause.forecast.rules import PLAIN, Rules, activation
+
+ENOUGH_FOR_KNOTS = 100_000  # windows; from twice as many on, every second or more are left out
 
 
 class AdditiveSettings(ForecasterSettings):
@@ -53,9 +56,9 @@ class Additive(Forecaster):
     def fit(self, lesson: Lesson) -> None:
         lesson.report("fitting the additive model", 0.0)
         self.get_buffer("knots").copy_(place_knots(lesson.windows, self.settings.knots))
-        blocks = Moments.by_block(lesson.windows, self.design)
         inputs = self.get_buffer("allowed").flatten(1).T
         allowed = inputs.repeat_interleave(self.settings.knots - 1, dim=0)
+        blocks = Moments.by_block(lesson.windows, self.design, len(allowed))
         solution = cross_validated(blocks, self.settings.ridges, allowed)
         for target in range(self.n_variables):
             self._set(target, solution[:, target])
@@ -76,10 +79,12 @@ def place_knots(windows: Windows, count: int) -> Tensor:
 
     A variable with too few distinct values gets one knot repeated, which bends nowhere.
     """
-    latest = torch.cat([batch[:, -1] for batch in windows.batches(4096)])
+    step = max(1, len(windows) // ENOUGH_FOR_KNOTS)
+    looked = windows.at(np.arange(0, len(windows), step))
+    latest = torch.cat([batch[:, -1].clone() for batch in looked.batches(4096)])
     shares = torch.linspace(0.05, 0.95, count)
-    step = max(1, len(latest) // 100_000)  # torch.quantile takes a bounded number of values
-    knots = torch.quantile(latest[::step], shares, dim=0).T.contiguous()
+    # one variable at a time: quantiles of all would hold several times the sample
+    knots = torch.stack([torch.quantile(values, shares) for values in latest.T])
     tied = (knots.diff(dim=1) <= 1e-6).any(1)
     knots[tied] = knots[tied][:, :1]
     return knots

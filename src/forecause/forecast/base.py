@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -42,6 +43,11 @@ class Lesson:
     seed: int = 0
     report: Report = silent
     to_beat: Tensor | None = None
+    seconds: float | None = None  # after which training stops
+
+    def time_is_up(self, began: float) -> bool:
+        """Whether training that began at this time.monotonic() has to stop."""
+        return self.seconds is not None and time.monotonic() - began > self.seconds
 
     def of_domain(self, domain: int) -> Lesson:
         """The part about one domain, or all of it if that is too little."""
@@ -100,6 +106,11 @@ class Forecaster(nn.Module, ABC):
     def label(self) -> str:
         """The kind, and the head if it is not the default one."""
         return self.kind if self.head_name == "mse" else f"{self.kind}-{self.head_name}"
+
+    @property
+    def work_per_window(self) -> int:
+        """Roughly the multiplications of a forecast, to tell small steps from large ones."""
+        return parameter_count(self)
 
     def constrain(self, allowed: Tensor) -> None:
         """Keep inputs from targets, (target, step, source), before fitting."""

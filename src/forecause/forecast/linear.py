@@ -38,8 +38,8 @@ class Linear(Forecaster):
 
     def fit(self, lesson: Lesson) -> None:
         lesson.report("fitting the linear model", 0.0)
-        blocks = Moments.by_block(lesson.windows, _design)
         allowed = self.get_buffer("allowed").flatten(1).T
+        blocks = Moments.by_block(lesson.windows, _design, len(allowed))
         self._set(cross_validated(blocks, self.settings.ridges, allowed))
         self.settle_noise(lesson.held_out)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,7 @@ from forecause.errors import InputError
 
 BATCH = 4096
 BLOCKS = 5  # of time, each left out once to choose a penalty
+WORK = 2e11  # windows times squared features of one fit: more windows add time, hardly precision
 
 
 def _following(window: Tensor) -> Tensor:
@@ -42,13 +44,18 @@ class Moments:
 
         `response` maps the windows to what is explained, (batch, target): their last row.
         """
-        parts = [_products(batch.double(), design, response) for batch in windows.batches(BATCH)]
-        gram, cross, square = (torch.stack(list(kind)).sum(0) for kind in zip(*parts, strict=True))
-        return cls(len(windows), gram, cross, square)
+        total: list[Tensor] = []
+        for batch in windows.batches(BATCH):
+            parts = _products(batch.double(), design, response)
+            total = [a.add_(b) for a, b in zip(total, parts, strict=True)] if total else parts
+        return cls(len(windows), *total)
 
     @classmethod
-    def by_block(cls, windows: Windows, design: Callable[[Tensor], Tensor]) -> list[Moments]:
-        """The moments of BLOCKS consecutive stretches of the windows."""
+    def by_block(
+        cls, windows: Windows, design: Callable[[Tensor], Tensor], features: int
+    ) -> list[Moments]:
+        """The moments of BLOCKS consecutive stretches of the windows, or of a sample of them."""
+        windows = windows.sample(int(WORK / features**2), np.random.default_rng(0))
         pieces = np.array_split(np.arange(len(windows)), BLOCKS)
         return [cls.of(windows.at(piece), design) for piece in pieces if len(piece)]
 
@@ -62,16 +69,14 @@ class Moments:
             torch.stack([part.square for part in parts]).sum(0),
         )
 
-    @classmethod
-    def resampled(
-        cls, parts: Sequence[Moments], weights: npt.NDArray[np.int64]
-    ) -> Iterator[Moments]:
-        """For each row of weights, the moments of data in which part b appears row[b] times."""
-        stacks = [torch.stack([getattr(m, n) for m in parts]) for n in ("gram", "cross", "square")]
-        counts = np.array([m.count for m in parts])
-        for row in weights:
-            share = torch.as_tensor(row, dtype=torch.float64)
-            yield cls(int(row @ counts), *[torch.tensordot(share, s, dims=1) for s in stacks])
+    def without(self, part: Moments) -> Moments:
+        """The moments of everything but a part."""
+        return Moments(
+            self.count - part.count,
+            self.gram - part.gram,
+            self.cross - part.cross,
+            self.square - part.square,
+        )
 
     def solve(self, ridge: float = 0.0, allowed: Tensor | None = None) -> Tensor:
         """Coefficients (1 + feature, target); the penalty is `ridge` per window and feature.
@@ -80,13 +85,13 @@ class Moments:
         """
         gram = self.gram + self.penalty(ridge)
         if allowed is None or bool(allowed.all()):
-            return torch.linalg.solve(gram, self.cross)
+            return _solved(gram, self.cross)
         coefficients = torch.zeros_like(self.cross)
         kinds, kind_of = torch.unique(allowed, dim=1, return_inverse=True)
         for kind, column in enumerate(kinds.T):
             rows = torch.cat([torch.zeros(1, dtype=torch.long), column.nonzero().flatten() + 1])
             targets = (kind_of == kind).nonzero().flatten()
-            solved = torch.linalg.solve(gram[rows][:, rows], self.cross[rows][:, targets])
+            solved = _solved(gram[rows][:, rows], self.cross[rows][:, targets])
             coefficients[rows[:, None], targets] = solved
         return coefficients
 
@@ -146,18 +151,33 @@ def cross_validated(blocks: Sequence[Moments], ridges: Sequence[float], allowed:
 
     def judged(ridge: float) -> float:
         total = 0.0
-        for left_out, block in enumerate(blocks):
-            rest = Moments.added([b for i, b in enumerate(blocks) if i != left_out])
-            total += float(block.loss(rest.solve(ridge, allowed)).sum()) * block.count
+        for block in blocks:
+            total += (
+                float(block.loss(whole.without(block).solve(ridge, allowed)).sum()) * block.count
+            )
         return total
 
-    return whole.solve(min(ridges, key=judged), allowed)
+    best, least, worse = ridges[0], math.inf, 0
+    for ridge in ridges:  # ascending: once the loss has risen twice it will not fall again
+        loss = judged(ridge)
+        worse = 0 if loss < least else worse + 1
+        if loss < least:
+            best, least = ridge, loss
+        if worse == 2:
+            break
+    return whole.solve(best, allowed)
+
+
+def _solved(gram: Tensor, cross: Tensor) -> Tensor:
+    """Half the work of a general solution, unless the matrix is too close to singular."""
+    factor, failed = torch.linalg.cholesky_ex(gram)
+    return torch.linalg.solve(gram, cross) if failed else torch.cholesky_solve(cross, factor)
 
 
 def _products(
     window: Tensor, design: Callable[[Tensor], Tensor], response: Callable[[Tensor], Tensor]
-) -> tuple[Tensor, Tensor, Tensor]:
+) -> list[Tensor]:
     features = design(window[:, :-1])
     rows = torch.cat([torch.ones(len(features), 1, dtype=features.dtype), features], dim=1)
     following = response(window)
-    return rows.T @ rows, rows.T @ following, following.square().sum(0)
+    return [rows.T @ rows, rows.T @ following, following.square().sum(0)]

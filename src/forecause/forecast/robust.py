@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -10,81 +11,161 @@ import torch
 from scipy import stats
 from torch import Tensor
 
-from forecause.data.windows import Windows
 from forecause.errors import InputError
+from forecause.forecast.designs import Design
 from forecause.forecast.regression import Moments
+from forecause.forecast.sample import Sample
 
+BATCH = 4096
 NUMBERS = 8_000_000  # held at once while products are summed
+BLOCKS = 40  # of time, which resampling keeps whole
+
+Array = npt.NDArray[np.float64]
 
 
-def robust_p_values(
-    windows: Windows,
-    design: Callable[[Tensor], Tensor],
-    groups: Sequence[npt.NDArray[np.int64]],
-    targets: Sequence[int],
-) -> npt.NDArray[np.float64]:
-    """Test that all coefficients of a group of features are zero, (target, group).
+@dataclass(frozen=True)
+class _Class:
+    """Groups of equally many features; all tensors are over (target, group, feature, ...)."""
 
-    Least squares of the targets on `design(past)` (batch, feature) with an intercept; the
-    covariance is HC3, which assumes nothing about the noise's variance. Two passes over the
-    windows, nothing stored. Features that never vary do not count.
+    groups: npt.NDArray[np.int64]  # (group,) their places among all groups
+    beta: Tensor
+    covariance: Tensor  # (target, group, feature, feature)
+    influence: Tensor  # (target, group, feature, block): what each block adds to beta
+
+    def p_values(self, beta: Tensor, freedom: int) -> Array:
+        """Of no effect, (target, group)."""
+        solved = torch.linalg.solve(self.covariance, beta[..., None])[..., 0]
+        wald = (beta * solved).sum(-1) / beta.shape[-1]
+        return np.asarray(stats.f.sf(wald.numpy(), beta.shape[-1], freedom))
+
+
+@dataclass(frozen=True)
+class Wald:
+    """Tests that all coefficients of a group of features are zero, (target, group).
+
+    Least squares with an intercept; the covariance is HC3, which assumes nothing about the noise's
+    variance. Features that never vary do not count; a group without any has p-value 1.
     """
-    moments = Moments.of(windows, design)
-    varying = moments.gram.diagonal() > 0
-    freedom = moments.count - int(varying.sum())
-    if freedom < 1:
-        raise InputError(
-            f"The tests need more windows than inputs: found {moments.count} windows for "
-            f"{len(moments.gram) - 1} inputs; use a smaller lag, fewer variables, more rows, or "
-            "choose edges by --select top-k."
-        )
-    coefficients = moments.solve()[:, list(targets)]
+
+    shape: tuple[int, int]
+    classes: tuple[_Class, ...]
+    freedom: int
+
+    @classmethod
+    def of(
+        cls, sample: Sample, design: Design, targets: Sequence[int], moments: Moments | None = None
+    ) -> Wald:
+        """Two passes over the sample, or one if its moments are known."""
+        moments = moments or moments_of(sample, design, targets)
+        varying = moments.gram.diagonal() > 0
+        freedom = moments.count - int(varying.sum())
+        if freedom < 1:
+            raise InputError(
+                f"The tests need more windows than inputs: found {moments.count} windows for "
+                f"{len(moments.gram) - 1} inputs; use a smaller lag, fewer variables, more rows, "
+                "or choose edges by --select top-k."
+            )
+        members = [_varying(torch.as_tensor(g) + 1, varying) for g in design.groups]
+        classes = _classes(sample, design, moments, targets, members)
+        return cls((len(targets), len(members)), tuple(classes), freedom)
+
+    @property
+    def p_values(self) -> Array:
+        found = np.ones(self.shape)
+        for one in self.classes:
+            found[:, one.groups] = one.p_values(one.beta, self.freedom)
+        return found
+
+    def stability(self, levels: Array, draws: int, rng: np.random.Generator) -> Array:
+        """Share of resamples of time with p-value <= levels (target,), (target, group).
+
+        Blocks of time are drawn with replacement; coefficients follow by their influence, to first
+        order, which needs no refit.
+        """
+        found = np.zeros(self.shape)
+        for one in self.classes:
+            blocks = one.influence.shape[-1]
+            weights = rng.multinomial(blocks, np.full(blocks, 1 / blocks), size=draws) - 1.0
+            for extra in torch.from_numpy(weights):
+                drawn = one.p_values(one.beta + one.influence @ extra, self.freedom)
+                found[:, one.groups] += drawn <= levels[:, None]
+        return found / draws
+
+
+def moments_of(sample: Sample, design: Design, targets: Sequence[int]) -> Moments:
+    """Sums of products of the features, intercept first, and the target columns."""
+    total: list[Tensor] = []
+    for batch in sample.batches(BATCH):
+        z = _with_intercept(design.features(batch))
+        y = sample.following(batch, list(targets))
+        parts = [z.T @ z, z.T @ y, y.square().sum(0)]
+        total = [a.add_(b) for a, b in zip(total, parts, strict=True)] if total else parts
+    return Moments(len(sample), *total)
+
+
+def _classes(
+    sample: Sample,
+    design: Design,
+    moments: Moments,
+    targets: Sequence[int],
+    members: Sequence[Tensor],
+) -> list[_Class]:
+    """Coefficients and HC3 covariance of every group, those of one size together.
+
+    With h = (Z'Z)^-1 z and e the error over 1 - leverage, the covariance is the sum of h h' e^2
+    and the influence of a block of time the sum of h e.
+    """
     inverse = torch.linalg.inv(moments.gram + moments.penalty())
-    rows = [_varying(torch.as_tensor(features) + 1, varying) for features in groups]
-    covariance = _hc3(windows, design, inverse, coefficients, rows, targets)
-    p_values = np.ones((len(targets), len(groups)))
-    for place, (chosen, spread) in enumerate(zip(rows, covariance, strict=True)):
-        if len(chosen):
-            beta = coefficients[chosen].T[:, :, None]  # (target, feature, 1)
-            wald = (beta * torch.linalg.solve(spread, beta)).sum((1, 2))
-            p_values[:, place] = stats.f.sf((wald / len(chosen)).numpy(), len(chosen), freedom)
-    return p_values
+    coefficients = inverse @ moments.cross
+    sizes = np.array([len(m) for m in members])
+    kinds = [np.flatnonzero(sizes == size) for size in np.unique(sizes[sizes > 0])]
+    rows = [
+        torch.stack([members[g] for g in groups.tolist()]) for groups in kinds
+    ]  # (group, feature)
+    spread = [torch.zeros(len(targets), *r.shape, r.shape[1], dtype=torch.float64) for r in rows]
+    influence = []
+    widest = max([len(inverse), *(r.numel() * r.shape[1] for r in rows)])
+    size = max(64, min(BATCH, NUMBERS // widest))
+    for block in sample.blocks(BLOCKS):
+        added = torch.zeros(len(inverse), len(targets), dtype=torch.float64)
+        for batch in block.batches(size):
+            z = _with_intercept(design.features(batch))
+            h = z @ inverse
+            leverage = (z * h).sum(1, keepdim=True).clamp(max=0.99)
+            errors = sample.following(batch, list(targets)) - z @ coefficients
+            errors = errors / (1 - leverage)
+            added += h.T @ errors
+            for total, chosen in zip(spread, rows, strict=True):
+                _add_weighted_products(total, h, chosen, errors.square())
+        influence.append(added)
+    every = torch.stack(influence, dim=-1)  # (feature, target, block)
+    return [
+        _Class(g, _by_target(coefficients[r]), s, _by_target(every[r]))
+        for g, r, s in zip(kinds, rows, spread, strict=True)
+    ]
 
 
-def _hc3(
-    windows: Windows,
-    design: Callable[[Tensor], Tensor],
-    inverse: Tensor,
-    coefficients: Tensor,
-    groups: Sequence[Tensor],
-    targets: Sequence[int],
-) -> list[Tensor]:
-    """Covariance of each group's coefficients, (target, feature, feature) per group.
+def _by_target(values: Tensor) -> Tensor:
+    """(group, feature, target, ...) -> (target, group, feature, ...)."""
+    return values.movedim(2, 0).contiguous()
 
-    sum over windows of h h' (e / (1 - leverage))^2 with h = (Z'Z)^-1 z.
+
+def _add_weighted_products(total: Tensor, h: Tensor, chosen: Tensor, weights: Tensor) -> None:
+    """Add sum over windows of weight h h' to total (target, group, feature, feature).
+
+    weights (window, target); the cheaper of two orders.
     """
-    widest = max(len(g) for g in groups) ** (2 if len(targets) > 1 else 1)
-    size = max(64, min(4096, NUMBERS // max(len(inverse), widest)))
-    sums = [torch.zeros(len(targets), len(g), len(g), dtype=torch.float64) for g in groups]
-    for batch in windows.batches(size):
-        window = batch.double()
-        features = design(window[:, :-1])
-        z = torch.cat([torch.ones(len(features), 1, dtype=features.dtype), features], dim=1)
-        h = z @ inverse
-        leverage = (z * h).sum(1, keepdim=True).clamp(max=0.99)
-        errors = (window[:, -1][:, list(targets)] - z @ coefficients) / (1 - leverage)
-        weights = errors.square().T  # (target, window)
-        for total, chosen in zip(sums, groups, strict=True):
-            total += _weighted_products(h[:, chosen], weights)
-    return sums
+    if weights.shape[1] == 1:
+        own = h[:, chosen].transpose(0, 1)  # (group, window, feature)
+        total[0] += (own * weights).transpose(1, 2) @ own
+        return
+    own = h[:, chosen]
+    outer = (own[..., :, None] * own[..., None, :]).flatten(1)
+    total += (weights.T @ outer).unflatten(1, total.shape[1:])
 
 
-def _weighted_products(h: Tensor, weights: Tensor) -> Tensor:
-    """sum over windows of weight h h', (target, feature, feature); the cheaper of two orders."""
-    if len(weights) == 1:
-        return ((h.T * weights) @ h)[None]
-    outer = (h[:, :, None] * h[:, None, :]).flatten(1)
-    return (weights @ outer).unflatten(1, (h.shape[1], h.shape[1]))
+def _with_intercept(features: Tensor) -> Tensor:
+    return torch.cat([torch.ones(len(features), 1, dtype=features.dtype), features], dim=1)
 
 
 def _varying(rows: Tensor, varying: Tensor) -> Tensor:

@@ -1,14 +1,14 @@
 """Does an input help at all? Closed-form tests of every (target, source, lag).
 
-Three models of growing richness are fitted to every target: straight lines, splines, and splines
-with products of pairs of the plausible inputs. The one that predicts held-out windows best is the
-one in which the target's inputs are tested.
+Models of growing richness are fitted to every target: straight lines and splines of all inputs,
+the same of the plausible inputs alone, and splines with products of pairs of these. The one that
+predicts held-out windows best is the one in which the target's inputs are tested.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -17,21 +17,29 @@ import xarray as xr
 from torch import Tensor
 
 from forecause.data.windows import Windows
-from forecause.forecast.additive import place_knots, spline_terms
+from forecause.forecast.additive import place_knots
 from forecause.forecast.choice import clearly_better
-from forecause.forecast.inputs import Inputs, groups_of
+from forecause.forecast.designs import KNOTS, Design, Designs
+from forecause.forecast.inputs import Inputs
 from forecause.forecast.regression import Moments
-from forecause.forecast.robust import robust_p_values
+from forecause.forecast.robust import BATCH, Wald, moments_of
+from forecause.forecast.sample import Sample
+from forecause.forecast.screen import MANY
 from forecause.graph.fdr import adjusted_p_values
 from forecause.graph.lagged import AXES
 
-KNOTS = 5
-MOST_WINDOWS, MOST_FOR_PAIRS = 100_000, 20_000  # tested; more add time, hardly edges
-WINDOWS_PER_FEATURE = 5  # below this a richer model is not tried
-REFITS, BLOCKS, BLOCK_NUMBERS = 20, 40, 64_000_000  # of the bootstrap; numbers held at once
-PLAUSIBLE, MOST_PLAUSIBLE = 0.05, 14  # p-value and number of the inputs whose products are tried
+HELD_OUT = 0.2
+RIDGE = 1e-4  # of the fits that are compared on held-out windows
+WINDOWS_PER_FEATURE, MOST_FEATURES = 5, 4000  # a richer model is tried within these bounds
+WORK, WORK_PER_TARGET = 1e11, 4e9  # windows times squared features of one fit, at most
+WORK_OF_TARGETS = 2e11  # of a fit to every target
+DRAWS = 100  # resamples of time
+PLAUSIBLE = 0.05  # p-value of the inputs that are tried alone
+MOST_PLAUSIBLE, MOST_PAIRED = 40, 14  # of them, and of those whose products are tried
+HINT, MOST_HINTING = 3.5, 20_000  # t-value of a product that makes it worth a fit; windows for it
 
 Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
 
 
 def edge_tests(
@@ -39,25 +47,26 @@ def edge_tests(
     suspects: xr.DataArray | None = None,
     fdr: float = 0.05,
     allowed: xr.DataArray | None = None,
+    effort: float = 1.0,
 ) -> xr.Dataset:
     """Is there an effect given all other inputs? Statistics over (target, source, lag).
 
-    p_value: of no effect; stability: share of block-bootstrap refits in which it stays below the
-    level that Benjamini-Hochberg at `fdr` amounts to.
+    p_value: of no effect; stability: share of block-bootstrap resamples in which it stays below
+    the level that Benjamini-Hochberg at `fdr` amounts to.
     `suspects` marks inputs that a forecaster found strong: their products are tried even if they
     show nothing on their own. An input that is not `allowed` is left out of its target's models and
     not tested (NaN). All levels of a label are tested together as a source; as a target, the most
-    striking of its levels counts, its p-value times their number.
+    striking of its levels counts, its p-value times their number. Less `effort` uses fewer windows.
     """
-    ladder = _Ladder(windows.sample(MOST_WINDOWS, np.random.default_rng(0)))
+    ladder = _Ladder(windows, effort)
     inputs = ladder.inputs
     if allowed is not None:
         ladder.allowed = inputs.by_input(allowed.values)
-    ladder.try_all_targets(ladder.straight)
-    ladder.try_all_targets(ladder.curved)
+    ladder.try_all_targets(ladder.designs.straight)
+    ladder.try_all_targets(ladder.designs.curved)
     flat = None if suspects is None else inputs.by_input(suspects.values)
     for target in range(ladder.columns):
-        ladder.try_pairs(target, None if flat is None else flat[target])
+        ladder.try_plausible(target, None if flat is None else flat[target])
     ladder.p_values[~ladder.allowed] = np.nan
     p_values = inputs.p_values_of_targets(ladder.p_values)
     passed = int((adjusted_p_values(p_values) <= fdr).sum())
@@ -72,173 +81,149 @@ def edge_tests(
     )
 
 
-@dataclass(frozen=True)
-class _Design:
-    """Features of the past, and which of them belong to which input."""
-
-    features: Callable[[Tensor], Tensor]  # (batch, step, variable) -> (batch, feature)
-    groups: list[npt.NDArray[np.int64]]  # of feature indices
-    inputs: npt.NDArray[np.int64]  # (group,) the input that each is; see Inputs
-
-    @property
-    def width(self) -> int:
-        return 1 + int(max(group.max(initial=0) for group in self.groups))
-
-
 class _Ladder:
     """The best model so far for every target column, and its p-values (target, input)."""
 
-    def __init__(self, windows: Windows) -> None:
-        self.windows = windows
+    def __init__(self, windows: Windows, effort: float) -> None:
+        self.effort = effort
+        self.work_per_target = min(WORK_PER_TARGET, WORK_OF_TARGETS / windows.shape[1])
         self.inputs = Inputs.of(windows)
         self.columns = windows.shape[1]
-        self.early, self.late = windows.split(0.2)
-        self.knots = place_knots(windows, KNOTS).double()
-        self.mean, self.sd, self.slope = _term_moments(windows, self.knots)
-        self.designs: dict[int, _Design] = {}  # the best model of each target
-        self.errors: dict[int, Tensor] = {}  # and its held-out squared errors
+        self.early, self.late = Sample.early_and_late(windows, HELD_OUT)
+        sample = self.early + self.late
+        self.hinting = sample.at_most(MOST_HINTING)
+        latest = torch.cat([rows[:, -self.columns :] for rows in sample.rows])
+        self.designs = Designs(self.inputs, latest, place_knots(windows, KNOTS))
         self.p_values = np.ones((self.columns, self.inputs.steps * self.inputs.variables))
         self.allowed = np.ones(self.p_values.shape, dtype=bool)
-        self.smallest = np.ones_like(self.p_values)  # over straight and curved, for plausibility
+        self.smallest = np.ones_like(self.p_values)  # over the models of all inputs
+        self.best: dict[int, _Fit] = {}
+        self.thinned: dict[int, tuple[Sample, Sample]] = {}
 
-    def straight(self, inputs: npt.NDArray[np.int64]) -> _Design:
-        """A line for each of some inputs."""
-        places, owner = self.inputs.places(inputs)
-        groups = groups_of(owner, len(inputs))
-        return _Design(lambda past: past.flatten(1)[:, places], groups, inputs)
-
-    def curved(self, inputs: npt.NDArray[np.int64]) -> _Design:
-        """A spline for each of some inputs."""
-        places, owner = self.inputs.places(inputs)
-        kept, of_place = self._kept_terms(places, KNOTS - 1)
-        groups = groups_of(owner[of_place], len(inputs))
-        return _Design(lambda past: self._terms(past, places).flatten(1)[:, kept], groups, inputs)
-
-    def pairs(self, inputs: npt.NDArray[np.int64]) -> _Design:
-        """Splines of some inputs, and products of a line and a bend of each two of them."""
-        places, owner = self.inputs.places(inputs)
-        kept, of_place = self._kept_terms(places, KNOTS - 1)
-        multiplied, of_factor = self._kept_terms(places, 2)
-        factors = groups_of(owner[of_factor], len(inputs))
-        pairs = list(zip(*np.triu_indices(len(inputs), 1), strict=True))
-        left = np.concatenate([np.repeat(factors[i], len(factors[j])) for i, j in pairs])
-        right = np.concatenate([np.tile(factors[j], len(factors[i])) for i, j in pairs])
-
-        def features(past: Tensor) -> Tensor:
-            own = self._terms(past, places)
-            line = own[..., 0]
-            bend = own[..., 1] - self.slope[places % self.columns] * line
-            two = torch.stack([line, bend], dim=2).flatten(1)[:, multiplied]
-            return torch.cat([own.flatten(1)[:, kept], two[:, left] * two[:, right]], dim=1)
-
-        own_columns = groups_of(owner[of_place], len(inputs))
-        one, other = owner[of_factor][left], owner[of_factor][right]
-        groups = [
-            np.concatenate([own_columns[i], len(kept) + np.flatnonzero((one == i) | (other == i))])
-            for i in range(len(inputs))
-        ]
-        return _Design(features, groups, inputs)
-
-    def _kept_terms(
-        self, places: npt.NDArray[np.int64], terms: int
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Of `terms` per place those that say something, a label's level having but one; and the
-        place that each belongs to."""
-        counts = np.where(self.inputs.is_label(places), 1, terms)
-        of_place = np.repeat(np.arange(len(places)), counts)
-        within = np.arange(len(of_place)) - np.repeat(np.cumsum(counts) - counts, counts)
-        return of_place * terms + within, of_place
-
-    def try_all_targets(self, design_of: Callable[[npt.NDArray[np.int64]], _Design]) -> None:
-        """Fit one design to all targets with the same inputs; keep it where it is the best."""
+    def try_all_targets(self, design_of: Callable[[Index], Design]) -> None:
+        """Fit a model of all inputs to all targets that may have the same ones."""
         kinds, kind_of = np.unique(self.allowed, axis=0, return_inverse=True)
         for kind, allowed in enumerate(kinds):
-            inputs = np.flatnonzero(allowed)
-            if len(inputs):
-                self._try(design_of(inputs), np.flatnonzero(kind_of == kind))
+            inputs, targets = np.flatnonzero(allowed), np.flatnonzero(kind_of == kind).tolist()
+            if not len(inputs):
+                continue
+            design = design_of(inputs)
+            if targets[0] in self.best and not self._affords(design):
+                continue
+            fit = self._fit(design, targets, WORK)
+            for place, target in enumerate(targets):
+                smallest = np.minimum(self.smallest[target, inputs], fit.p_values[place])
+                self.smallest[target, inputs] = smallest
+                self._keep_if_better(target, fit)
 
-    def _try(self, design: _Design, targets: npt.NDArray[np.int64]) -> None:
-        started = int(targets[0]) in self.errors
-        if started and len(self.early) < WINDOWS_PER_FEATURE * design.width:
-            return
-        found = robust_p_values(self.windows, design.features, design.groups, targets.tolist())
-        errors = self._held_out_errors(design)
-        for place, target in enumerate(targets.tolist()):
-            p_values = np.ones(self.p_values.shape[1])
-            p_values[design.inputs] = found[place]
-            self.smallest[target] = np.minimum(self.smallest[target], p_values)
-            self._keep_if_better(target, errors[:, target], p_values, design)
-
-    def try_pairs(self, target: int, suspects: npt.NDArray[np.bool_] | None) -> None:
-        """Fit the products of the plausible inputs to one target, if there is data enough."""
+    def try_plausible(self, target: int, suspects: npt.NDArray[np.bool_] | None) -> None:
+        """Fit models of the plausible inputs alone to one target."""
         rank = self.smallest[target].copy()
         if suspects is not None:
             believed = suspects & self.allowed[target]
             rank[believed] = np.minimum(rank[believed], PLAUSIBLE / 2)
-        inputs = np.argsort(rank, kind="stable")[:MOST_PLAUSIBLE]
-        inputs = np.sort(inputs[rank[inputs] < PLAUSIBLE])
-        if len(inputs) < 2:
-            return
-        design = self.pairs(inputs)
-        if len(self.early) < WINDOWS_PER_FEATURE * design.width:
-            return
-        errors = self._held_out_errors(design, MOST_FOR_PAIRS)[:, target]
-        if clearly_better(self.errors[target], errors):
-            p_values = np.ones(self.p_values.shape[1])
-            tested = self.windows.sample(MOST_FOR_PAIRS, np.random.default_rng(0))
-            p_values[inputs] = robust_p_values(tested, design.features, design.groups, [target])
-            self._keep_if_better(target, errors, p_values, design)
+        order = np.argsort(rank, kind="stable")
+        plausible = order[rank[order] < PLAUSIBLE]
+        few = np.sort(plausible[:MOST_PLAUSIBLE])
+        if len(few) and self.allowed[target].sum() > MANY:
+            self._try(target, self.designs.straight(few))
+            self._try(target, self.designs.curved(few))
+        paired = np.sort(plausible[:MOST_PAIRED])
+        if len(paired) > 1 and self._hints_at_products(target, paired):
+            self._try(target, self.designs.pairs(paired))
 
     def stability(self, level: float) -> Array:
-        """Share of block-bootstrap refits of each target column's model with p <= level, which the
-        columns of a label share."""
-        rng = np.random.default_rng(0)
+        """Share of resamples of each target column's model with p <= level, which the columns of
+        a label share."""
         levels = level / np.array([self.inputs.tests(v) for v in self.inputs.coding.of_column])
         found = np.zeros_like(self.p_values)
-        tested = self.windows.sample(MOST_FOR_PAIRS, rng)
-        for design in {id(d): d for d in self.designs.values()}.values():
-            targets = np.array([t for t, d in self.designs.items() if d is design])
-            blocks = max(2, min(BLOCKS, BLOCK_NUMBERS // design.width**2))
-            pieces = np.array_split(np.arange(len(tested)), blocks)
-            parts = [Moments.of(tested.at(piece), design.features) for piece in pieces]
-            weights = rng.multinomial(blocks, np.full(blocks, 1 / blocks), size=REFITS)
-            for refit in Moments.resampled(parts, weights):
-                p_values = refit.group_p_values(design.groups)
-                passed = p_values[targets] <= levels[targets, None]
-                found[np.ix_(targets, design.inputs)] += passed
-        return found / REFITS
+        for fit in {id(fit): fit for fit in self.best.values()}.values():
+            shares = fit.tests.stability(levels[fit.targets], DRAWS, np.random.default_rng(0))
+            for place, target in enumerate(fit.targets):
+                if self.best[target] is fit:
+                    found[target, fit.design.inputs] = shares[place]
+        return found
 
-    def _keep_if_better(
-        self, target: int, errors: Tensor, p_values: Array, design: _Design
+    def _affords(self, design: Design) -> bool:
+        most = min(MOST_FEATURES, len(self.early) / WINDOWS_PER_FEATURE)
+        return design.width <= most
+
+    def _try(self, target: int, design: Design) -> None:
+        if self._affords(design):
+            self._keep_if_better(target, self._fit(design, [target], self.work_per_target))
+
+    def _fit(self, design: Design, targets: list[int], work: float) -> _Fit:
+        width = design.width
+        most = int(self.effort * work / width**2)
+        early, late = self._enough(max(most, 2 * WINDOWS_PER_FEATURE * width))
+        learned = moments_of(early, design, targets)
+        whole = Moments.added([learned, moments_of(late, design, targets)])
+        errors = residuals(self.late, design, targets, learned.solve(RIDGE)).square()
+        return _Fit(design, targets, early + late, whole, errors)
+
+    def _enough(self, most: int) -> tuple[Sample, Sample]:
+        """Early and late windows, at most so many or half of that, so that fits share them."""
+        most = 1 << (most.bit_length() - 1)
+        if most not in self.thinned:
+            early = self.early.at_most(round(most * (1 - HELD_OUT)))
+            self.thinned[most] = early, self.late.at_most(round(most * HELD_OUT))
+        return self.thinned[most]
+
+    def _keep_if_better(self, target: int, fit: _Fit) -> None:
+        if target in self.best:
+            before = self.best[target]
+            if not clearly_better(before.of(target, before.errors), fit.of(target, fit.errors)):
+                return
+        self.best[target] = fit
+        self.p_values[target, fit.design.inputs] = fit.p_values[fit.targets.index(target)]
+
+    def _hints_at_products(self, target: int, inputs: Index) -> bool:
+        """Whether products of the inputs have to do with what the best model leaves unexplained,
+        which is far cheaper to ask than to fit them."""
+        design, best = self.designs.factors(inputs), self.best[target]
+        left = best.of(target, best.left(self.hinting))[:, None]
+        factors = torch.cat([design.features(batch) for batch in self.hinting.batches(BATCH)])
+        squares = (factors * left).square()
+        t = (factors * left).T @ factors / (squares.T @ factors.square()).sqrt().clamp(min=1e-12)
+        for own in design.groups:
+            t[np.ix_(own, own)] = 0.0  # products are of different inputs
+        return bool(t.abs().max() > HINT)
+
+
+class _Fit:
+    """A design fitted to some target columns."""
+
+    def __init__(
+        self, design: Design, targets: list[int], sample: Sample, moments: Moments, errors: Tensor
     ) -> None:
-        if target not in self.errors or clearly_better(self.errors[target], errors):
-            self.errors[target], self.p_values[target] = errors, p_values
-            self.designs[target] = design
+        self.design, self.targets = design, targets
+        self.sample, self.moments = sample, moments
+        self.errors = errors  # squared, on held-out windows, of a fit to the others
+        self._left: Tensor | None = None
 
-    def _held_out_errors(self, design: _Design, most: int = MOST_WINDOWS) -> Tensor:
-        """Squared errors (window, target) on the late windows of a fit to the early ones."""
-        early = self.early.sample(most, np.random.default_rng(0))
-        coefficients = Moments.of(early, design.features).solve(1e-4)
-        parts = []
-        for batch in self.late.batches(4096):
-            window = batch.double()
-            fitted = design.features(window[:, :-1]) @ coefficients[1:] + coefficients[0]
-            parts.append((fitted - window[:, -1]).square())
-        return torch.cat(parts)
+    def of(self, target: int, values: Tensor) -> Tensor:
+        """What belongs to one of the targets, of values (window, target)."""
+        return values[:, self.targets.index(target)]
 
-    def _terms(self, past: Tensor, places: npt.NDArray[np.int64]) -> Tensor:
-        """Standardised spline terms of some places, (batch, place, term)."""
-        column = places % self.columns
-        terms = spline_terms(past.flatten(1)[:, places], self.knots[column])
-        return (terms - self.mean[column]) / self.sd[column]
+    @cached_property
+    def tests(self) -> Wald:
+        return Wald.of(self.sample, self.design, self.targets, self.moments)
+
+    @cached_property
+    def p_values(self) -> Array:
+        return self.tests.p_values
+
+    def left(self, sample: Sample) -> Tensor:
+        """Residuals (window, target) of the fit to everything, on a sample that is always one."""
+        if self._left is None:
+            self._left = residuals(sample, self.design, self.targets, self.moments.solve(RIDGE))
+        return self._left
 
 
-def _term_moments(windows: Windows, knots: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Mean and sd of every spline term (variable, term), and the bend's slope on the line."""
-    sample = windows.sample(10_000, np.random.default_rng(0))
-    latest = torch.cat([batch[:, -1] for batch in sample.batches(4096)]).double()
-    terms = spline_terms(latest, knots)
-    mean, sd = terms.mean(0), terms.std(0)
-    sd = torch.where(sd > 1e-9, sd, 1.0)  # a term that never varies stays zero
-    scaled = (terms - mean) / sd
-    return mean, sd, (scaled[..., 0] * scaled[..., 1]).mean(0)
+def residuals(sample: Sample, design: Design, targets: list[int], coefficients: Tensor) -> Tensor:
+    """What coefficients (1 + feature, target) leave unexplained, (window, target)."""
+    parts = []
+    for batch in sample.batches(BATCH):
+        fitted = design.features(batch) @ coefficients[1:] + coefficients[0]
+        parts.append(sample.following(batch, targets) - fitted)
+    return torch.cat(parts)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from typing import ClassVar
 
 import numpy as np
@@ -12,17 +14,19 @@ from torch import Tensor
 
 from forecause.data.windows import Windows
 from forecause.errors import TrainingError
+from forecause.forecast import distributed
 from forecause.forecast.base import (
     Forecaster,
     ForecasterSettings,
     Lesson,
     Settings,
     over_windows,
-    parameter_count,
 )
+from forecause.forecast.distributed import Ranks
+from forecause.forecast.sparsity import Penalty, best_weight
 
 WATCHED = 4096  # held-out windows looked at to decide when to stop
-SMALL_STEP = 20_000_000  # parameters times batch size below which one thread is fastest
+SMALL_STEP = 20_000_000  # work of a batch below which one thread is fastest
 PROGRESS = 1e-4  # fall of the held-out loss that counts as progress
 
 
@@ -55,6 +59,7 @@ class TrainedSettings(ForecasterSettings):
     """What the settings of every forecaster that learns by gradient descent hold."""
 
     training: TrainingSettings = TrainingSettings()
+    sparsity: tuple[float, ...] = ()  # weights of the gradients' penalty to choose from
 
 
 class Trained(Forecaster):
@@ -62,38 +67,65 @@ class Trained(Forecaster):
 
     settings: TrainedSettings
     logits: ClassVar[bool] = True
+    penalty: Penalty | None = None  # while it learns
+
+    def loss(self, window: Tensor) -> Tensor:
+        return self.penalty.loss(self, window) if self.penalty else super().loss(window)
 
     def fit(self, lesson: Lesson) -> None:
+        weights = self.settings.sparsity
+        if weights:
+            # Shrunk for different times, the slopes of targets could not be compared.
+            self.separate_targets = False  # type: ignore[misc]
+            weight = weights[0]
+            if len(weights) > 1:
+                weight = best_weight(weights, lesson, self._with_weight)
+            self.settings = self.settings.model_copy(update={"sparsity": (weight,)})
+            self.penalty = Penalty(weight, lesson.seed) if weight else None
         train(self, lesson, self.settings.training)
+        self.penalty = None
+
+    def _with_weight(self, weight: float) -> Trained:
+        """A copy, as yet untrained, with this weight alone."""
+        copied = deepcopy(self)
+        copied.settings = self.settings.model_copy(update={"sparsity": (weight,)})
+        return copied
 
 
 def train(model: Forecaster, lesson: Lesson, settings: TrainingSettings) -> None:
     """Fit `model` and leave it with the weights that did best on the held-out windows.
 
-    Training also ends as soon as the model is clearly not going to beat its rival for any target.
+    Training also ends as soon as the model is clearly not going to beat its rival for any target,
+    and when the lesson's time is up.
     """
+    ranks, began = distributed.current(), time.monotonic()
+    steps = f"{settings.max_steps} steps of {settings.batch_size}"
+    ranks.meet(f"training the {model.kind} on {len(lesson.windows)} windows in {steps}")
     rng = np.random.default_rng(lesson.seed)
     watched = lesson.held_out.sample(WATCHED, rng)
     device = next(model.parameters()).device
     optimiser = torch.optim.Adam(model.parameters(), fused=device.type in ("cpu", "cuda"))
     schedule = _Schedule(settings)
-    best = _Best(model, over_windows(model, watched, model.errors).mean(0))
-    batches = _shuffled(model.seen(lesson.windows), settings.batch_size, rng)
-    with _threads_for(parameter_count(model) * settings.batch_size):
+    best = _Best(model, _held_out_losses(model, watched, ranks))
+    to_beat, loss = ranks.of_first(lesson.to_beat), ranks.loss_of(model)
+    size = min(settings.batch_size, len(lesson.windows))
+    batches = _shuffled(model.seen(lesson.windows), size, rng, ranks)
+    with _threads_for(model.work_per_window * size // ranks.size):
         for step in range(1, settings.max_steps + 1):
             optimiser.param_groups[0]["lr"] = schedule.rate(step)
             optimiser.zero_grad()
-            model.loss(next(batches).to(device)).sum().backward()
+            loss(next(batches).to(device), size).backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
             optimiser.step()
             if step % settings.look_every:
                 continue
             lesson.report(f"training the {model.kind}", step / settings.max_steps)
-            losses = _finite(over_windows(model, watched, model.errors).mean(0), model.kind, step)
+            losses = _finite(_held_out_losses(model, watched, ranks), model.kind, step)
             if schedule.stalls_after(losses, progress=best.improve(losses)):
                 best.restore()
                 schedule.slow_down()
-            if schedule.ended or (lesson.to_beat is not None and schedule.hopeless(lesson.to_beat)):
+            hopeless = to_beat is not None and schedule.hopeless(to_beat)
+            if schedule.ended or hopeless or ranks.agree(lesson.time_is_up(began)):
                 break
     best.restore()
     model.settle_noise(watched)
@@ -167,10 +199,7 @@ class _Best:
 
 @contextmanager
 def _threads_for(work: int) -> Iterator[None]:
-    """One thread for a small step: more only wait for each other, badly so on a busy machine.
-
-    `work` is parameters times batch size.
-    """
+    """One thread for a small step: more only wait for each other, badly so on a busy machine."""
     before = torch.get_num_threads()
     if work < SMALL_STEP:
         torch.set_num_threads(1)
@@ -180,13 +209,25 @@ def _threads_for(work: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _shuffled(windows: Windows, size: int, rng: np.random.Generator) -> Iterator[Tensor]:
-    """Batches without end, every window once per round."""
-    size = min(size, len(windows))
+def _shuffled(
+    windows: Windows, size: int, rng: np.random.Generator, ranks: Ranks
+) -> Iterator[Tensor]:
+    """This rank's share of batches without end, every window once per round."""
     while True:
         order = rng.permutation(len(windows))
         for start in range(0, len(order) - size + 1, size):
-            yield windows.draw(order[start : start + size])
+            yield windows.draw(ranks.share(order[start : start + size]))
+
+
+def _held_out_losses(model: Forecaster, watched: Windows, ranks: Ranks) -> Tensor:
+    """Mean error per target, (target,); each rank looks at its share, all get the same numbers."""
+    if ranks.alone:
+        return over_windows(model, watched, model.errors).mean(0)
+    own = watched.at(ranks.share(np.arange(len(watched))))
+    total = torch.zeros(model.n_variables, dtype=torch.float64)
+    if len(own):
+        total += over_windows(model, own, model.errors).double().sum(0)
+    return (ranks.total(total) / len(watched)).float()
 
 
 def _finite(losses: Tensor, kind: str, step: int) -> Tensor:

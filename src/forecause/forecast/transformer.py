@@ -1,164 +1,159 @@
-"""The decoder-only transformer: one token per variable and time step, as in the paper."""
+"""The default transformer: one layer of attention over one token per variable and time step.
+
+Of a single layer only the queries at the last step are needed, and before it a token knows nothing
+but its own value x. Its normed keys and values are (x U + C) / sd with vectors U for all tokens and
+C for each, so attention is computed from the values themselves: no key or value is written out, and
+every target can attend to inputs of its own.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from forecause.forecast.rules import PLAIN, Rules, activation, layer_norm, scale_gradient
-from forecause.forecast.training import Trained, TrainedSettings, TrainingSettings
-from forecause.options import HeadName
+from forecause.forecast.separate import Separate, SeparateSettings
 
 
-class TransformerSettings(TrainedSettings):
-    """The default is the best found on a 2-core CPU; `paper` is the published model."""
+class TransformerSettings(SeparateSettings):
+    """The best found on a 2-core CPU; for the published model see deep_transformer.py."""
 
     width: int = 32  # d, the size of a token
     heads: int = 4
-    layers: int = 1
-    static_bias: bool = True  # a learnable logit per head, query token and key token
-    teacher_forcing: bool = False  # learn from the forecast at every position, not only the last
-    head: HeadName = "mse"
-
-    @classmethod
-    def paper(cls, layers: int = 4) -> TransformerSettings:
-        """Exactly as published: deep with 4 layers, shallow with 1."""
-        return cls(
-            width=64,
-            layers=layers,
-            static_bias=False,
-            teacher_forcing=True,
-            training=TrainingSettings.paper(),
-        )
 
 
-@dataclass(frozen=True)
-class Prior:
-    """What attention starts from: who may see whom, and whose static bias counts."""
+class _Parts(NamedTuple):
+    """What tokens are made of before the norm, means over the width taken out; or a linear map of
+    it, (..., head, width / head)."""
 
-    mask: Tensor  # (token, token), minus infinity where a token is in the future
-    domain: Tensor  # (batch,) or (1,): the domain's index, 0 where there are none
-
-
-class Block(nn.Module):
-    """Pre-LayerNorm attention and a two-layer ReLU network, both residual."""
-
-    def __init__(self, tokens: int, settings: TransformerSettings) -> None:
-        super().__init__()
-        width, self.heads = settings.width, settings.heads
-        self.norm_attention, self.norm_network = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.query, self.key = nn.Linear(width, width), nn.Linear(width, width)
-        self.value, self.mix = nn.Linear(width, width), nn.Linear(width, width)
-        self.expand, self.shrink = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
-        shape = (max(settings.domains, 1), self.heads, tokens, tokens)
-        self.bias = nn.Parameter(torch.zeros(shape)) if settings.static_bias else None
-
-    def forward(self, x: Tensor, prior: Prior, asked: int, rules: Rules) -> Tensor:
-        """x (batch, token, width) -> its last `asked` tokens after this block."""
-        normed = _norm(self.norm_attention, x, rules)
-        value = scale_gradient(self._heads(self.value(normed)), rules.value)
-        mixed = self.attention(normed, prior, asked, rules) @ value
-        x = x[:, -asked:] + self.mix(mixed.transpose(1, 2).flatten(2))
-        hidden = activation(torch.relu, self.expand(_norm(self.norm_network, x, rules)), rules)
-        return x + self.shrink(hidden)
-
-    def attention(self, normed: Tensor, prior: Prior, asked: int, rules: Rules) -> Tensor:
-        """Weights (batch, head, query, key) of the last `asked` tokens on all tokens.
-
-        Written out: with so few queries and a learnable bias it beats the fused kernels on a CPU.
-        """
-        query = scale_gradient(self._heads(self.query(normed[:, -asked:])), rules.query_key)
-        key = scale_gradient(self._heads(self.key(normed)), rules.query_key)
-        logits = query @ key.transpose(-1, -2) / math.sqrt(key.shape[-1])
-        logits = logits + prior.mask[-asked:]
-        if self.bias is not None:
-            logits = logits + self.bias[:, :, -asked:][prior.domain]
-        return torch.softmax(logits, dim=-1)
-
-    def _heads(self, x: Tensor) -> Tensor:
-        """(batch, token, width) -> (batch, head, token, width / head)."""
-        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+    value: Tensor  # (width,) times a token's value
+    place: Tensor  # (target, input, width): which variable and step it is
+    domain: Tensor  # (batch or 1, width)
 
 
-class Transformer(Trained):
-    """A token sees every token of its own and earlier time steps; the output at the token of
-    variable i and step tau is the forecast of variable i at tau + 1."""
+class Transformer(Separate):
+    """The query of target i is the token of its latest value; its output is the forecast."""
 
     kind = "transformer"
     settings: TransformerSettings
 
     def __init__(self, shape: tuple[int, int], settings: TransformerSettings) -> None:
-        super().__init__(shape, settings, settings.head)
-        width, tokens = settings.width, self.max_lag * self.n_variables
-        self.value = nn.Linear(1, width)
+        super().__init__(shape, settings)
+        width, self.heads = settings.width, settings.heads
+        self.embed = nn.Linear(1, width)
         # LayerNorm would wipe out a token that is mostly its value, so the embeddings dominate.
         self.node = nn.Parameter(torch.randn(self.n_variables, width))
         self.time = nn.Parameter(torch.randn(self.max_lag, width))
         self.domain = nn.Parameter(torch.randn(self.domains, width))
-        self.blocks = nn.ModuleList(Block(tokens, settings) for _ in range(settings.layers))
+        self.norm_attention, self.norm_network = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.query, self.key = nn.Linear(width, width), nn.Linear(width, width, bias=False)
+        self.value, self.mix = nn.Linear(width, width), nn.Linear(width, width)
+        self.expand, self.shrink = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
         self.norm = nn.LayerNorm(width)
         self.head = nn.Linear(width, self.likelihood.outputs)
-        step = torch.arange(tokens) // self.n_variables
-        future = step[None, :] > step[:, None]
-        mask = torch.zeros(tokens, tokens).masked_fill(future, -math.inf)
-        self.register_buffer("mask", mask, persistent=False)
+        # a static logit for every head, target and input
+        bias = torch.zeros(max(self.domains, 1), self.heads, self.n_variables, self.n_inputs)
+        self.bias = nn.Parameter(bias)
 
-    def forward(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
-        return self.likelihood.mean(self.outputs(past, rules))
+    def read_only(self, places: Tensor) -> None:
+        if not bool((places == self._latest_places()[:, None].to(places)).any(1).all()):
+            raise ValueError("the latest value of a target is its query: it must be read")
+        super().read_only(places)
 
-    def outputs(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
-        return self.without_forbidden(
-            past, lambda seen: self._run(seen, self.n_variables, rules)[:, -1]
-        )
+    @property
+    def work_per_window(self) -> int:
+        return 40 * self.heads * self.n_variables * self.n_inputs
 
-    def forecasts(self, past: Tensor) -> Tensor:
-        """The forecast at every position: (batch, step, variable), each for the next step."""
-        return self.likelihood.mean(self._everywhere(past))
+    def run(self, copies: Tensor, past: Tensor, rules: Rules) -> Tensor:
+        tokens, parts = self._latest_tokens(copies, past), self._parts(past)
+        weights = self._attention(tokens, copies, past, parts, rules)
+        x = tokens + self.mix(self._mixed(weights, copies, parts, rules))
+        normed = _norm(self.norm_network, x, rules)
+        x = x + self.shrink(activation(torch.relu, self.expand(normed), rules))
+        out: Tensor = self.head(_norm(self.norm, x, rules))
+        return out.transpose(0, 1)
 
     def attentions(self, past: Tensor) -> list[Tensor]:
-        """The attention weights of every layer, (batch, head, query token, key token)."""
-        x, prior, found = self._tokens(past), self._prior(past), []
-        for block in self.blocks:
-            assert isinstance(block, Block)
-            normed = _norm(block.norm_attention, x, PLAIN)
-            found.append(block.attention(normed, prior, x.shape[1], PLAIN))
-            x = block(x, prior, x.shape[1], PLAIN)
-        return found
+        """The attention of every target, (batch, head, target, step * variable)."""
+        copies, parts = self.allowed_copies(past), self._parts(past)
+        tokens = self._latest_tokens(copies, past)
+        found = self._attention(tokens, copies, past, parts, PLAIN).permute(2, 0, 1, 3)
+        every = found.new_zeros(*found.shape[:3], self.max_lag * self.n_variables)
+        return [every.scatter(3, self.get_buffer("reads").expand_as(found), found)]
 
-    def loss(self, window: Tensor) -> Tensor:
-        """Mean error per target, (variable,), at the last position or at every one."""
-        forced = self.settings.teacher_forcing and bool(self.get_buffer("allowed").all())
-        if not forced:  # at earlier positions the same input has another lag
-            return super().loss(window)
-        past, following = window[:, :-1], self.inputs(window[:, 1:])
-        return self.likelihood.errors(self._everywhere(past), following).mean((0, 1))
+    def _latest_places(self) -> Tensor:
+        """The place of every target's latest value, (target,)."""
+        return torch.arange(-self.n_variables, 0) + self.max_lag * self.n_variables
 
-    def _tokens(self, past: Tensor) -> Tensor:
-        """past (batch, step, variable) -> tokens (batch, step * variable, width)."""
-        identity = (self.time[:, None] + self.node[None]).flatten(0, 1)
-        tokens = self.value(self.inputs(past).flatten(1).unsqueeze(-1)) + identity
+    def _latest_tokens(self, copies: Tensor, past: Tensor) -> Tensor:
+        """The token of every target's latest value, (target, batch, width)."""
+        reads = self.get_buffer("reads")
+        own = (reads == self._latest_places()[:, None].to(reads)).int().argmax(1)
+        latest = copies.gather(2, own[:, None, None].expand(-1, copies.shape[1], 1))
+        tokens: Tensor = self.embed(latest) + (self.time[-1] + self.node)[:, None]
+        return tokens + self.domain[self.domain_of(past)] if self.domains else tokens
+
+    def _parts(self, past: Tensor) -> _Parts:
+        reads, variables = self.get_buffer("reads"), self.n_variables
+        place = _centred(self.time)[reads // variables] + _centred(self.node)[reads % variables]
+        value, shift = _centred(self.embed.weight[:, 0]), _centred(self.embed.bias)
+        if not self.domains:
+            return _Parts(value, place + shift, torch.zeros_like(shift)[None])
+        return _Parts(value, place + shift, _centred(self.domain)[self.domain_of(past)])
+
+    def _mapped(self, linear: nn.Linear, parts: _Parts) -> _Parts:
+        """Each part after the norm's weight and a linear map, (..., head, width / head)."""
+        weight = linear.weight * self.norm_attention.weight
+        return _Parts(*((part @ weight.T).unflatten(-1, (self.heads, -1)) for part in parts))
+
+    def _per_sd(self, copies: Tensor, parts: _Parts, rules: Rules) -> Tensor:
+        """One over the standard deviation of every token, (target, batch, input)."""
+        value, place, domain = parts
+        width = len(value)
+        linear, square = (place @ value)[:, None], place.square().sum(-1)[:, None]
         if self.domains:
-            tokens = tokens + self.domain[self.domain_of(past)][:, None]
-        return tokens
+            linear = linear + (domain @ value)[:, None]
+            square = square + 2 * torch.einsum("tkw,bw->tbk", place, domain)
+            square = square + domain.square().sum(-1)[:, None]
+        variance = (copies * (copies * value.dot(value) + 2 * linear) + square) / width
+        per_sd = torch.rsqrt(variance + self.norm_attention.eps)
+        return per_sd.detach() if rules.linearise else per_sd
 
-    def _prior(self, past: Tensor) -> Prior:
-        domain = self.domain_of(past) if self.domains else torch.zeros(1, dtype=torch.long)
-        return Prior(self.get_buffer("mask"), domain.to(past.device))
+    def _attention(
+        self, tokens: Tensor, copies: Tensor, past: Tensor, parts: _Parts, rules: Rules
+    ) -> Tensor:
+        """Weights (head, target, batch, input); what is the same for all inputs is left out."""
+        copies = scale_gradient(copies, rules.query_key)
+        query = self.query(_norm(self.norm_attention, tokens, rules))
+        query = scale_gradient(query, rules.query_key).unflatten(-1, (self.heads, -1))
+        query = query.permute(2, 0, 1, 3) / math.sqrt(query.shape[-1])  # (head, target, batch, .)
+        key = self._mapped(self.key, parts)
+        places = query @ key.place.permute(2, 0, 3, 1)
+        logits = torch.addcmul(places, query @ key.value[:, None, :, None], copies)
+        bias = self.bias[0][:, :, None]
+        if self.domains:
+            logits = logits + (query * key.domain.transpose(0, 1)[:, None]).sum(-1, keepdim=True)
+            bias = self.bias[self.domain_of(past)].permute(1, 2, 0, 3)
+        return torch.softmax(torch.addcmul(bias, logits, self._per_sd(copies, parts, rules)), -1)
 
-    def _everywhere(self, past: Tensor) -> Tensor:
-        return self._run(past, self.max_lag * self.n_variables, PLAIN)
+    def _mixed(self, weights: Tensor, copies: Tensor, parts: _Parts, rules: Rules) -> Tensor:
+        """What attention gathers, (target, batch, width)."""
+        copies = scale_gradient(copies, rules.value)
+        value = self._mapped(self.value, parts)
+        weights = weights * self._per_sd(copies, parts, rules)
+        mixed = weights @ value.place.permute(2, 0, 1, 3)
+        mixed = mixed + (weights * copies).sum(-1, keepdim=True) * value.value[:, None, None]
+        if self.domains:
+            mixed = mixed + weights.sum(-1, keepdim=True) * value.domain.transpose(0, 1)[:, None]
+        constant = self.value(self.norm_attention.bias)
+        return mixed.permute(1, 2, 0, 3).flatten(2) + constant
 
-    def _run(self, past: Tensor, asked: int, rules: Rules) -> Tensor:
-        """What the head gives at the last `asked` tokens, (batch, step, variable, output)."""
-        x, prior = self._tokens(past), self._prior(past)
-        for i, block in enumerate(self.blocks):
-            last = i == len(self.blocks) - 1
-            x = block(x, prior, asked if last else x.shape[1], rules)
-        out = self.head(_norm(self.norm, x, rules))
-        return out.unflatten(1, (-1, self.n_variables))
+
+def _centred(x: Tensor) -> Tensor:
+    return x - x.mean(-1, keepdim=True)
 
 
 def _norm(norm: nn.LayerNorm, x: Tensor, rules: Rules) -> Tensor:

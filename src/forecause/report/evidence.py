@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,8 +20,10 @@ from torch import Tensor
 from forecause.attribute.variables import Columns
 from forecause.data.labels import Coding
 from forecause.data.windows import Windows
+from forecause.forecast.additive import Additive, spline_terms
 from forecause.forecast.base import Forecaster
 from forecause.forecast.choice import Choice
+from forecause.forecast.linear import Linear
 from forecause.forecast.transformer import Transformer
 from forecause.graph.lagged import LaggedGraph
 from forecause.report.history import course, stretch, ticks, timing
@@ -96,7 +99,7 @@ class Look:
     def coding(self) -> Coding:
         return self.windows.panel.coding
 
-    @property
+    @cached_property
     def shown(self) -> npt.NDArray[np.int64]:
         """The column of every variable that is drawn."""
         return self.coding.shown(self.windows.scale.mean)
@@ -114,18 +117,34 @@ class Look:
         probability of the level that moves most.
         """
         rounds = max(len(edges), 1) * GRID
-        past = _spread(self.windows, self._affordable(RESPONSE_WINDOWS, rounds))[:, :-1]
+        count = self._affordable(RESPONSE_WINDOWS, rounds, self._slow())
+        past = _spread(self.windows, count)[:, :-1]
+        as_it_was = self.forecaster(past)
         shares = torch.linspace(0.01, 0.99, GRID)
         grid = torch.quantile(_spread(self.windows, 2000)[:, -1], shares, dim=0)  # (grid, variable)
         curves = []
         for source, target, lag in edges:
-            columns, (x, values) = self.coding.columns(source), self._settings(source, grid)
-            changed = past.repeat(len(values), 1, 1)
-            changed[:, -lag, columns] = values.repeat_interleave(len(past), dim=0)
-            moved = self._forecast(changed, self.coding.columns(target))
-            forecast = moved.view(len(values), len(past), -1).mean(1)  # (point, column of target)
-            curves.append({"x": x, **self._curve(forecast, target)})
+            x, values = self._settings(source, grid)
+            moved = self._moved(past, as_it_was, (source, target, lag), values)
+            curves.append({"x": x, **self._curve(moved.mean(1), target)})
         return curves
+
+    def _moved(self, past: Tensor, as_it_was: Tensor, edge: Edge, values: Tensor) -> Tensor:
+        """Forecasts of an edge's target if its source had `values` (point, column of source).
+
+        (point, batch, column of target); `as_it_was` (batch, column) is the forecast without.
+        """
+        source, target, lag = edge
+        model = self._model(target)
+        if isinstance(model, Linear | Additive) and not self.coding.labels:
+            taken = _contribution(model, edge, past[:, -lag, source])
+            given = _contribution(model, edge, values[:, 0])
+            return (as_it_was[:, target] - taken + given[:, None])[:, :, None]
+        changed = past.repeat(len(values), 1, 1)
+        columns = self.coding.columns(source)
+        changed[:, -lag, columns] = values.repeat_interleave(len(past), dim=0)
+        moved = self._forecast(changed, self.coding.columns(target))
+        return moved.view(len(values), len(past), -1)
 
     def _settings(self, source: int, grid: Tensor) -> tuple[Any, Tensor]:
         """What a variable is set to, as shown (point,) and as its columns (point, column)."""
@@ -146,16 +165,17 @@ class Look:
 
     def influences(self, edges: Sequence[Edge]) -> Array:
         """Mean |d forecast / d input| in BINS equal stretches of the rows, (edge, bin)."""
-        per_bin = self._affordable(BIN_WINDOWS, BINS * 3 * self.forecaster.n_variables)
+        per_bin = self._affordable(
+            BIN_WINDOWS, BINS * 3 * self.forecaster.n_variables, [self.forecaster]
+        )
         cuts = np.linspace(0, self.windows.panel.rows, BINS + 1)
+        places = np.searchsorted(self.windows.rows, cuts)
         values = np.full((len(edges), BINS), np.nan)
         if not edges:
             return values
         source, target, lag = np.array(edges).T
         for bin_ in range(BINS):
-            inside = np.flatnonzero(
-                (self.windows.rows >= cuts[bin_]) & (self.windows.rows < cuts[bin_ + 1])
-            )
+            inside = np.arange(places[bin_], places[bin_ + 1])
             if len(inside):
                 past = _spread(self.windows.at(inside), per_bin)[:, :-1]
                 slopes = self._slopes(past).abs().mean(0).numpy()
@@ -165,15 +185,18 @@ class Look:
     @torch.no_grad()
     def lost_without(self, edges: Sequence[Edge]) -> Array:
         """Relative growth of the held-out squared error when the input is its mean, (edge,)."""
-        batch = _spread(self.held_out, self._affordable(LOSS_WINDOWS, max(len(edges), 1)))
+        count = self._affordable(LOSS_WINDOWS, max(len(edges), 1), self._slow())
+        batch = _spread(self.held_out, count)
         past, truth = batch[:, :-1], self.forecaster.following(batch)
         weights = torch.from_numpy(self.coding.weights(self.windows.scale.mean)).float()
-        before = (self.forecaster(past) - truth).square().mean(0)
+        as_it_was = self.forecaster(past)
+        before = (as_it_was - truth).square().mean(0)
         growth = np.full(len(edges), np.nan)
         for place, (source, target, lag) in enumerate(edges):
-            without, columns = past.clone(), self.coding.columns(target)
-            without[:, -lag, self.coding.columns(source)] = 0.0  # standardised: the mean
-            error = (self._forecast(without, columns) - truth[:, columns]).square().mean(0)
+            columns = self.coding.columns(target)
+            mean = torch.zeros(1, len(self.coding.columns(source)))  # standardised
+            (moved,) = self._moved(past, as_it_was, (source, target, lag), mean)
+            error = (moved - truth[:, columns]).square().mean(0)
             share = weights[columns, target]
             after, known = (error * share).sum(), (before[columns] * share).sum()
             growth[place] = float(after / known.clamp(min=1e-12) - 1)
@@ -193,7 +216,7 @@ class Look:
         chosen = stretch(self.windows, self.held_out)
         near = self.held_out.at(chosen)
         forecast = self.forecaster(near.draw(np.arange(len(near)))[:, :-1])
-        batch = _spread(self.held_out, self._affordable(5 * LOSS_WINDOWS, 1))
+        batch = _spread(self.held_out, self._affordable(5 * LOSS_WINDOWS, 1, [self.forecaster]))
         error = self.forecaster(batch[:, :-1]) - self.forecaster.following(batch)
         start, end = int(near.rows[0]), int(near.rows[-1]) + 1
         panel, scale = self.windows.panel, self.windows.scale
@@ -208,22 +231,42 @@ class Look:
 
     def _forecast(self, past: Tensor, columns: npt.NDArray[np.int64]) -> Tensor:
         """Forecast of one target's columns, (batch, column), by the only model that makes it."""
-        model = self.forecaster
-        if isinstance(model, Choice):
-            model = cast(Forecaster, model.members[model.settings.kinds[columns[0]]])
+        model = self._model(int(columns[0]))
         past = past if model.domains else model.inputs(past)
         return torch.cat([model(part)[:, columns] for part in past.split(2048)])
 
-    def _affordable(self, wanted: int, rounds: int) -> int:
+    def _model(self, column: int) -> Forecaster:
+        """The only model that makes the forecast of a column."""
+        model = self.forecaster
+        if isinstance(model, Choice):
+            return cast(Forecaster, model.members[model.settings.kinds[column]])
+        return model
+
+    def _slow(self) -> list[Forecaster]:
+        """The models that must be asked again for every change of an input; see `_moved`."""
+        models = {id(model): model for model in map(self._model, range(self.windows.shape[1]))}
+        quick = () if self.coding.labels else (Linear, Additive)
+        return [model for model in models.values() if not isinstance(model, quick)]
+
+    def _affordable(self, wanted: int, rounds: int, models: Sequence[Forecaster]) -> int:
         """How many windows `rounds` evaluations may each use; the same on every machine."""
-        cost = sum(values.numel() for values in self.forecaster.state_dict().values())
-        if any(isinstance(module, Transformer) for module in self.forecaster.modules()):
+        cost = sum(v.numel() for model in models for v in model.state_dict().values())
+        if any(isinstance(module, Transformer) for model in models for module in model.modules()):
             cost *= self.windows.shape[0] * self.windows.shape[1]  # every input is a token
-        return int(np.clip(WORK / (cost * rounds), 4, wanted))
+        return int(np.clip(WORK / max(cost * rounds, 1), 4, wanted))
 
     def _units(self, values: Tensor, variable: int) -> Any:
         scale = self.windows.scale
         return short(values.numpy() * scale.sd[variable] + scale.mean[variable])
+
+
+def _contribution(model: Linear | Additive, edge: Edge, values: Tensor) -> Tensor:
+    """What one input alone adds to the forecast of an edge's target at these values (point,)."""
+    source, target, lag = edge
+    weight = model.get_buffer("weight")[target, -lag, source]
+    if isinstance(model, Linear):
+        return values * weight
+    return spline_terms(values[:, None], model.get_buffer("knots")[source, None])[:, 0] @ weight
 
 
 def _spread(windows: Windows, count: int) -> Tensor:

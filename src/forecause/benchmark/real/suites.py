@@ -5,7 +5,10 @@ from __future__ import annotations
 from forecause.benchmark.suite import Cell, Suite
 
 ALL_ROWS = 0  # of recorded data, however many there are
-METHODS = ("forecause", "additive", "linear", "var-fdr", "pcmci+", "cmlp", "random")
+METHODS = (
+    "forecause", "additive", "linear", "low-complexity", "low-complexity-mlp",
+    "var-fdr", "pcmci+", "cmlp", "random",
+)  # fmt: skip
 WITH_SELF = ("summary/auroc", "summary/average_precision", "summary/auprc_trapezoid")
 WITHOUT_SELF = tuple(name.replace("summary", "summary_no_self") for name in WITH_SELF)
 TEN_MINUTES = 600.0

@@ -1,0 +1,89 @@
+"""Does pretraining on simulated systems help on a new one? The paper's question, on our ground."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import numpy as np
+import torch
+
+from forecause.attribute import relevance
+from forecause.baselines.var_fdr import var_fdr
+from forecause.benchmark.methods import Answer
+from forecause.data.panel import Panel
+from forecause.data.windows import Windows
+from forecause.errors import InputError
+from forecause.forecast import build, preset_settings
+from forecause.forecast.base import Forecaster, ForecasterSettings, Lesson, squared_errors
+from forecause.forecast.context_network import NetworkSettings
+from forecause.forecast.pretrained import PretrainedSettings
+from forecause.graph.lagged import LaggedGraph
+from forecause.graph.select import top_k
+from forecause.reading import READ_WINDOWS
+
+K = 3  # every variable of the suite's systems has that many causes
+HELD_OUT = 0.2
+LONGER = {"learning_rate": 3e-3, "max_steps": 200, "patience": 4}  # training that starts from none
+WEIGHTS = "FORECAUSE_WEIGHTS"  # in the environment: the folder of the weights under study
+
+
+def transfer_arms(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
+    """Pretrained or not, told apart or not, tuned or not: graphs by one rule that needs no truth.
+
+    `loss` is the squared error on held-out rows that neither taught nor stopped anything.
+    """
+    windows = Windows.of(panel, max_lag)
+    early, late = windows.split(HELD_OUT)
+    places = np.arange(len(late))
+    tuning, judging = late.at(places[::2]), late.at(places[1::2])
+    sample = windows.sample(READ_WINDOWS, np.random.default_rng(seed))
+    answers = []
+    for label, (kind, settings) in _arms().items():
+        model = _built(kind, windows.shape, settings, seed)
+        start = time.perf_counter()
+        model.fit(Lesson(early, tuning, seed))
+        took = time.perf_counter() - start
+        scores = relevance(model.eval().requires_grad_(False), sample)["relevance"]
+        extra = {"loss": float(squared_errors(model, judging).mean()), "fit_seconds": took}
+        answers.append(Answer(LaggedGraph.from_scores(scores, top_k(scores, K)), label, extra))
+    tested = var_fdr(panel, max_lag, seed).scores
+    assert tested is not None
+    answers.append(Answer(LaggedGraph.from_scores(tested, top_k(tested, K)), "VAR, by |t|"))
+    return answers
+
+
+def _arms() -> dict[str, tuple[str, ForecasterSettings]]:
+    """Kind and settings of every arm."""
+    weights = os.environ.get(WEIGHTS)
+    if weights is None:
+        raise InputError(f"Name the weights under study in the environment: {WEIGHTS}=FOLDER.")
+    zero_shot = _changed(PretrainedSettings.zero_shot(), weights=weights)
+    tuned = _changed(PretrainedSettings(), weights=weights)
+    untaught: dict[str, Any] = {"weights": None, "network": NetworkSettings()}
+    longer = tuned.training.model_copy(update=LONGER)
+    return {
+        "zero-shot, no node vectors": ("pretrained", _changed(zero_shot, node_scale=0.0)),
+        "zero-shot, random node vectors": ("pretrained", zero_shot),
+        "fine-tuned, norms and nodes": ("pretrained", _changed(tuned, tuned="norms")),
+        "fine-tuned, everything": ("pretrained", _changed(tuned, tuned="everything")),
+        "same, untrained": ("pretrained", _changed(zero_shot, **untaught)),
+        "same, from scratch": (
+            "pretrained",
+            _changed(tuned, tuned="everything", training=longer, **untaught),
+        ),
+        "transformer, from scratch": ("transformer", preset_settings("transformer", "quick")),
+        "linear": ("linear", preset_settings("linear", "default")),
+        "additive": ("additive", preset_settings("additive", "default")),
+    }
+
+
+def _changed(settings: PretrainedSettings, **changes: Any) -> PretrainedSettings:
+    return settings.model_copy(update=changes)
+
+
+def _built(kind: str, shape: tuple[int, int], settings: Any, seed: int) -> Forecaster:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return build(kind, shape, settings.model_dump(mode="json"))

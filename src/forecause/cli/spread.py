@@ -1,0 +1,31 @@
+"""Options that spread work over processes or machines."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from forecause.workers import Workers
+
+Ray = Annotated[
+    str | None,
+    typer.Option(
+        help="Spread the work over Ray: local starts it here, auto finds one that runs, or give "
+        "a cluster's address."
+    ),
+]
+Jobs = Annotated[
+    int | None, typer.Option(help="Processes.  [default: one per core]", show_default=False)
+]
+
+
+def asked_workers(ray: str | None, jobs: int | None) -> Workers:
+    """Those asked for, or one process per core; under torchrun all is done together instead."""
+    from forecause.workers import HERE, Workers
+
+    if "TORCHELASTIC_RUN_ID" in os.environ:
+        return HERE
+    return Workers(jobs if jobs is not None else os.cpu_count() or 1, ray)

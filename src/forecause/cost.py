@@ -1,0 +1,139 @@
+"""What a discovery will take: seconds by stage and memory, estimated before it starts.
+
+Closed forms are counted in floating-point operations and divided by this machine's measured speed;
+networks are timed, a few steps of each. All of it takes well under a second for small models.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+import numpy as np
+import torch
+
+from forecause.data.windows import Windows
+from forecause.forecast.additive import AdditiveSettings
+from forecause.forecast.base import ForecasterSettings
+from forecause.forecast.registry import preset_settings, seeded_build
+from forecause.forecast.regression import WORK as FIT_WORK
+from forecause.forecast.sample import MOST_WINDOWS
+from forecause.forecast.screen import MANY, sized
+from forecause.forecast.significance import MOST_PAIRED, MOST_PLAUSIBLE
+from forecause.forecast.significance import WORK as TEST_WORK
+from forecause.forecast.training import TrainedSettings
+
+TIMED_STEPS = 3
+SOLUTIONS = 25  # of the normal equations, to choose a penalty on left-out time
+READ_WINDOWS = 2000
+BASE_GB = 0.5  # of the interpreter and its libraries
+STARTUP = 1.0  # second, of whatever is not counted
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds by stage, of networks if none stops early, and gigabytes."""
+
+    seconds: Mapping[str, float]
+    memory_gb: float
+    steps: Mapping[str, int] = field(default_factory=dict)  # at most, of every network
+
+    @property
+    def total(self) -> float:
+        return sum(self.seconds.values())
+
+    @property
+    def sentence(self) -> str:
+        """The total, what most of it is for, and the memory."""
+        stage = max(self.seconds, key=lambda name: self.seconds[name])
+        return (
+            f"Expecting at most {in_words(self.total)} (of that {in_words(self.seconds[stage])} "
+            f"for the {stage}) and {self.memory_gb:.1f} GB."
+        )
+
+
+def expected_cost(windows: Windows, kinds: Sequence[str], preset: str = "default") -> Cost:
+    """What fitting these kinds to the windows, reading and testing them will take."""
+    seconds = {"start": STARTUP, "tests": test_seconds(windows)}
+    steps = {}
+    for kind in kinds:
+        settings = sized(preset_settings(kind, preset), windows)
+        if isinstance(settings, TrainedSettings):
+            step = step_seconds(kind, settings, windows)
+            steps[kind] = settings.training.max_steps
+            batches = READ_WINDOWS / settings.training.batch_size
+            seconds[kind] = step * (steps[kind] + 2 * batches)
+        else:
+            seconds[kind] = fit_seconds(windows, _features(kind, windows))
+    return Cost(seconds, memory_gb(windows, kinds), steps)
+
+
+def fit_seconds(windows: Windows, features: int) -> float:
+    """Of a closed form: its Gram matrix, and solutions for every penalty and left-out block."""
+    count = min(len(windows), FIT_WORK / features**2)
+    return (2 * count * features**2 + SOLUTIONS * features**3 / 3) / matmul_speed()
+
+
+def test_seconds(windows: Windows) -> float:
+    """Of the tests: lines and curves of all inputs, and for each target those of the plausible."""
+    count, terms = min(len(windows), MOST_WINDOWS), AdditiveSettings().knots - 1
+    work = 0.0
+    for features in (windows.inputs, terms * windows.inputs):
+        work += 4 * min(count * features**2, TEST_WORK)
+    few = terms * MOST_PLAUSIBLE if windows.inputs > MANY else 0
+    pairs = 2 * MOST_PAIRED**2
+    each = 4 * min(count, 20_000) * (few**2 + pairs**2 / 3)  # products are fitted for some targets
+    return (work + windows.shape[1] * each) / matmul_speed()
+
+
+def step_seconds(kind: str, settings: ForecasterSettings, windows: Windows) -> float:
+    """Of one training step of a network, timed on windows of the data."""
+    assert isinstance(settings, TrainedSettings)
+    model = seeded_build(kind, windows.shape, settings, seed=0)
+    size = min(settings.training.batch_size, len(windows))
+    batch = windows.draw(np.arange(size))
+    optimiser = torch.optim.Adam(model.parameters())
+    taken = []
+    for _ in range(TIMED_STEPS):
+        start = time.perf_counter()
+        optimiser.zero_grad()
+        model.loss(batch).sum().backward()
+        optimiser.step()
+        taken.append(time.perf_counter() - start)
+    return min(taken)
+
+
+def memory_gb(windows: Windows, kinds: Sequence[str]) -> float:
+    """The table unless it stays on disk, the sample that is tested, and the largest Gram matrix
+    with its parts."""
+    table = windows.panel.values
+    held = 0 if isinstance(table, np.memmap) else table.nbytes
+    steps, columns = windows.shape
+    sample = min(len(windows), MOST_WINDOWS) * (steps + 1) * columns * 4
+    features = max([windows.inputs, *(_features(kind, windows) for kind in kinds)])
+    return BASE_GB + (held + 2 * sample + 10 * features**2 * 8) / 1e9
+
+
+def in_words(seconds: float) -> str:
+    """A duration as people say it: 8 s, 3 min, 1.5 h."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _features(kind: str, windows: Windows) -> int:
+    return windows.inputs * (AdditiveSettings().knots - 1 if kind == "additive" else 1)
+
+
+@cache
+def matmul_speed(size: int = 512) -> float:
+    """Floating-point operations per second of a product of float64 matrices, best of three."""
+    a = torch.rand(size, size, dtype=torch.float64)
+    taken = []
+    for _ in range(3):
+        start = time.perf_counter()
+        a @ a
+        taken.append(time.perf_counter() - start)
+    return 2 * size**3 / min(taken)

@@ -1,0 +1,43 @@
+"""The study of pretraining: the same rule for all arms, and weights that must be named."""
+
+import pytest
+
+from forecause.benchmark import transfer
+from forecause.benchmark.suites import SUITES
+from forecause.errors import InputError
+from forecause.forecast.context_network import ContextNetwork, NetworkSettings
+from forecause.forecast.pretrained_weights import save_network
+from forecause.simulate import simulate
+
+
+@pytest.fixture
+def weights(tmp_path, monkeypatch):
+    network = ContextNetwork(NetworkSettings(width=8, heads=2, layers=1))
+    save_network(network, tmp_path / "weights.safetensors", {})
+    monkeypatch.setenv(transfer.WEIGHTS, str(tmp_path))
+
+
+def test_every_arm_takes_as_many_edges_as_the_systems_of_the_suite_have(weights, monkeypatch):
+    arms = transfer._arms()
+    quick = {name: arm for name, arm in arms.items() if name.startswith(("zero-shot", "linear"))}
+    monkeypatch.setattr(transfer, "_arms", lambda: quick)
+    system = SUITES["pretraining"].cells[0].system
+    simulated = simulate(rows=150, seed=0, **system)
+    answers = transfer.transfer_arms(simulated.panel, system["max_lag"], 0)
+    assert [answer.label for answer in answers] == [*quick, "VAR, by |t|"]
+    for answer in answers:
+        assert set(answer.graph.edges.groupby("target").size()) == {transfer.K}
+    assert set(simulated.graph.edges.groupby("target").size()) == {transfer.K}
+    assert all(0 < answer.extra["loss"] < 2 for answer in answers[:-1])
+
+
+def test_arms_that_were_not_pretrained_get_no_weights(weights):
+    for name, (kind, settings) in transfer._arms().items():
+        if kind == "pretrained":
+            assert (settings.weights is None) == name.startswith("same"), name
+
+
+def test_weights_that_are_not_named_are_an_input_error(monkeypatch):
+    monkeypatch.delenv(transfer.WEIGHTS, raising=False)
+    with pytest.raises(InputError, match="FORECAUSE_WEIGHTS=FOLDER"):
+        transfer._arms()

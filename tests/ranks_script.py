@@ -1,0 +1,82 @@
+"""What each process of the torchrun test does, given a folder: train in float64, fail on rank 1
+alone, and then call the command with a wrong file."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from forecause import cli
+from forecause.data import Panel, Windows
+from forecause.errors import InputError
+from forecause.forecast.base import Lesson
+from forecause.forecast.distributed import joined
+from forecause.forecast.mlp import MLP, MLPSettings
+from forecause.forecast.training import TrainingSettings, train
+from forecause.forecast.transformer import Transformer, TransformerSettings
+from systems import chain
+
+
+def in_float64(kind):
+    """A forecaster whose rounding errors are too small to grow into something."""
+
+    class Double(kind):
+        def forward(self, past, *rules):
+            return super().forward(past.double(), *rules)
+
+        def loss(self, window):
+            return super().loss(window.double())
+
+        def errors(self, window):
+            return super().errors(window.double())
+
+    return Double
+
+
+def bent_chain():
+    """The chain with an edge that no linear model sees."""
+    values = chain(400)
+    values[1:, 0] += np.sin(3 * values[:-1, 2])
+    return values
+
+
+def trained(kind, settings, batch_size, to_beat=None):
+    windows = Windows.of(Panel.from_arrays([bent_chain()], list("abc")), 2)
+    early, late = windows.split(0.2)
+    torch.manual_seed(0)
+    model = in_float64(kind)(windows.shape, settings).double()
+    quick = TrainingSettings(
+        batch_size=batch_size, max_steps=120, look_every=40, patience=1, clip=0.5
+    )
+    train(model, Lesson(early, late, to_beat=to_beat), quick)
+    return model.state_dict()
+
+
+def all_trained():
+    """Batches that do not divide by two, one of a single window, and a rival to beat."""
+    rival = torch.full((3,), 0.9)
+    return {
+        "mlp": trained(MLP, MLPSettings(), 33),
+        "transformer": trained(Transformer, TransformerSettings(width=8), 64, rival),
+        "single": trained(MLP, MLPSettings(hidden=4), 1),
+    }
+
+
+def main(folder):
+    with joined() as ranks:
+        assert ranks.same(f"measured by {ranks.rank}", "measuring") == "measured by 0"
+        torch.save(all_trained(), folder / f"weights {ranks.rank}.pt")
+    try:
+        with joined() as ranks:
+            if ranks.rank == 1:
+                raise InputError("only rank 1 knows")
+            trained(MLP, MLPSettings(), 32)  # where rank 0 would wait for rank 1 for ever
+    except InputError as error:
+        (folder / f"error {ranks.rank}.txt").write_text(str(error))
+    sys.argv = ["forecause", "discover", str(folder / "bad.csv"), "--quiet"]
+    cli.main()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
