@@ -13,6 +13,7 @@ import xarray as xr
 from forecause.data.summary import DataSummary
 from forecause.forecast.base import Forecaster
 from forecause.graph.lagged import LaggedGraph
+from forecause.workers import HERE, Workers
 
 if TYPE_CHECKING:
     from forecause.alerts import Alert
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from forecause.refine.instantaneous import InstantaneousMethod
     from forecause.refine.regimes import Regimes
     from forecause.report.plots import Plots
-    from forecause.workers import HERE, Workers
 from forecause.what_if import Effect
 
 

@@ -9,7 +9,7 @@ from forecause.forecast.base import Forecaster, Lesson, squared_errors
 from forecause.forecast.mlp import MLP, MLPSettings
 from forecause.forecast.registry import FORECASTERS, NEURAL, preset_settings
 from forecause.forecast.rules import PLAIN
-from forecause.forecast.sparsity import BLOCKS, FEW, TRIED, Penalty, best_weight
+from forecause.forecast.sparsity import TRIED, Penalty, learn_sparsely
 from forecause.forecast.training import TrainingSettings
 from forecause.forecast.vector_transformer import VectorTransformer, VectorTransformerSettings
 
@@ -129,60 +129,35 @@ def test_the_weight_chosen_is_one_of_those_tried_and_beats_none():
     assert losses[0] < losses[1]
 
 
-def test_the_mlp_chooses_too_and_is_judged_from_a_start_that_never_saw_the_block():
-    windows = windows_of(noisy())
-    assert fitted(*NETWORKS[0], windows, (0.1, 3.0)).settings.sparsity == (0.1,)
-    starts = []
+class Chosen(Map):
+    """Forecasts at once as `learn` is told: the smaller the map, the better for noise."""
 
-    class Watched(MLP):
-        def fit(self, lesson):
-            starts.append(len(lesson.windows))
-            super().fit(lesson)
+    def __init__(self, sizes):
+        super().__init__()
+        self.sizes, self.starts = sizes, []
 
-    model = Watched(windows.shape, MLPSettings(hidden=2, training=BRIEF, sparsity=(0.1, 0.2)))
-    early, late = windows.split(0.2)
-    model.fit(Lesson(early, late))
-    assert starts[0] == len(early)
-    assert all(len(early) * 0.6 < count < len(early) * 0.7 for count in starts[1:])
+    def learn(self, penalty):
+        self.starts.append(self.weight.detach().clone())
+        with torch.no_grad():
+            self.weight *= self.sizes[penalty.weight if penalty else 0.0]
 
 
-def trials(windows, weights):
-    """What `best_weight` asks for: (weight, windows taught, windows judged)."""
-    asked = []
-
-    class Trial(Map):
-        def __init__(self, weight):
-            super().__init__()
-            self.amount = weight
-
-        def fit(self, lesson):
-            asked.append((self.amount, lesson.windows.rows, lesson.held_out.rows))
-            with torch.no_grad():
-                self.weight *= self.amount  # the less, the better a forecast of noise
-
-    lesson = Lesson(*windows.split(0.2))
-    return best_weight(weights, lesson, Trial), asked, lesson
-
-
-def test_few_windows_are_judged_in_blocks_of_time_that_were_not_taught():
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ({0.0: 1.0, 0.1: 0.1, 0.2: 0.5}, 0.1),  # the best one
+        ({0.0: 0.1, 0.1: 1.0, 0.2: 1.0}, 0.0),  # none
+        ({0.0: 1.0, 0.1: 0.1, 0.2: 0.1}, 0.1),  # of two as good, the smaller
+    ],
+)
+def test_the_smallest_weight_is_kept_that_none_clearly_beats(sizes, expected):
     windows = windows_of(np.random.default_rng(0).normal(size=(100, 3)))
-    best, asked, lesson = trials(windows, (1.0, 0.1, 0.5))
-    assert best == 0.1
-    assert len(asked) == 3 * BLOCKS
-    for weight in (1.0, 0.1, 0.5):
-        judged = [rows for amount, _, rows in asked if amount == weight]
-        np.testing.assert_array_equal(np.concatenate(judged), lesson.windows.rows)
-    for _, taught, judged in asked:
-        assert not set(taught) & set(judged)
-        assert set(taught) | set(judged) == set(lesson.windows.rows)
-
-
-def test_many_windows_are_judged_by_the_held_out_tail_alone():
-    windows = windows_of(np.random.default_rng(0).normal(size=(FEW * 5 // 4 + 10, 3)))
-    best, asked, lesson = trials(windows, (1.0, 0.1))
-    assert best == 0.1
-    assert len(asked) == 2
-    np.testing.assert_array_equal(asked[0][2], lesson.held_out.rows)
+    model = Chosen(sizes)
+    first = model.weight.detach().clone()
+    lesson = Lesson(*windows.split(0.2))
+    assert learn_sparsely(model, lesson, tuple(sizes), model.learn) == expected
+    torch.testing.assert_close(model.weight.detach(), first * sizes[expected])
+    assert all(torch.equal(start, first) for start in model.starts)  # none goes on from another
 
 
 def test_targets_stop_together_so_that_their_slopes_can_be_compared():
@@ -208,7 +183,7 @@ def test_the_same_seed_gives_the_same_weights():
 
 
 def test_a_run_with_the_preset_comes_back_from_disk_with_its_weight(tmp_path, monkeypatch):
-    monkeypatch.setattr("forecause.forecast.TRIED", (0.1,))
+    monkeypatch.setattr("forecause.forecast.registry.TRIED", (0.1,))
     found = fc.discover(noisy(60), 1, forecaster="mlp", preset="sparse")
     found.save(tmp_path / "run")
     again = fc.load(tmp_path / "run")

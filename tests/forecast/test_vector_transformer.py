@@ -129,14 +129,14 @@ def test_the_domain_is_an_input_that_changes_what_drives_what():
 
 
 def test_the_same_seed_gives_the_same_weights(chain_windows):
-    few = chain_windows.at(np.arange(60))
+    few = chain_windows.at(np.arange(40))
     one, two, other = (fitted(few, seed, width=8).state_dict() for seed in (0, 0, 1))
     assert all(torch.equal(one[name], two[name]) for name in one)
     assert not torch.equal(one["value"], other["value"])
 
 
 def test_it_finds_a_chain_and_comes_back_from_disk(tmp_path):
-    table = pd.DataFrame(chain(400), columns=list("abc"))
+    table = pd.DataFrame(chain(300), columns=list("abc"))
     found = fc.discover(table, 2, forecaster="vector", preset="quick", select="global-top-k", k=3)
     assert edge_set(found.graph) == CHAIN_EDGES
     found.save(tmp_path / "run")

@@ -20,7 +20,7 @@ from forecause.benchmark.tables import NAMES
 
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#999999")
 MARKERS = "osD^vPX<>*"
-APART = 0.012  # of the distance of columns, or of the width along which sizes lie
+APART = 0.01  # of the distance of columns, or of the width along which sizes lie
 
 
 def draw_figures(results: Results, folder: Path) -> list[Picture]:
@@ -51,7 +51,7 @@ def along_columns(results: Results, columns: Sequence[Column], metric: str) -> F
     rows = results.rows(oracle=False)
     for place, row in enumerate(rows):
         # Points of different methods are moved apart a little, so that none hides another.
-        shift = APART * (place - len(rows) / 2)
+        shift = APART * (place - (len(rows) - 1) / 2)
         _draw_row(axes, results, columns, row, metric, place, shift)
     _draw_paper(axes, columns, metric)
     axes.set_xticks(range(len(columns)), [column.heading for column in columns], rotation=20)
@@ -70,7 +70,7 @@ def against_size(results: Results, axis: str, columns: Sequence[Column], metric:
     rows = results.rows(oracle=False)
     sizes = [column.size for column in columns]
     for place, row in enumerate(rows):
-        shift = (sizes[-1] / sizes[0]) ** (APART * (place - len(rows) / 2))
+        shift = (sizes[-1] / sizes[0]) ** (APART * (place - (len(rows) - 1) / 2))
         _draw_costs(axes, results, columns, row, metric, place, shift)
     if metric == "seconds":
         axes.axhline(results.suite.limit, color="#999999", linewidth=0.8, linestyle=":")
@@ -171,7 +171,8 @@ def _draw_costs(
 
 
 def _legend(axes: Axes) -> None:
-    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=8)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=8)
 
 
 def _draw_paper(axes: Axes, columns: Sequence[Column], metric: str) -> None:

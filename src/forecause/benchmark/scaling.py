@@ -40,11 +40,13 @@ SCALING = Suite(
     seeds=1,
     limit=600.0,
     metrics=("f1", "seconds", "memory_mb"),
+    axis="system",
     only={"forecause-transformer": tuple(cell.name for cell in BY_LAG)},
     note="Linear systems unless a column says otherwise, one of each size. Rows grow with 10 "
     f"variables and lag 5, variables with lag 5 and {VARIABLE_ROWS:,} rows, the lag with 10 "
     f"variables and {LAG_ROWS:,} rows. Every method has one thread. The transformer alone runs "
-    "along the lag only; Forecause tries it everywhere.",
+    "along the lag only; Forecause tries it everywhere. Memory includes the data and what any job "
+    "takes, whatever its method.",
 )
 
 SCREENING = Suite(

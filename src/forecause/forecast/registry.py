@@ -61,8 +61,8 @@ def _of_preset(kind: str, preset: str) -> ForecasterSettings:
         short = settings.training.model_copy(update={"max_steps": 1000, "rate_drops": 1})
         return settings.model_copy(update={"training": short})
     if preset == "sparse" and kind in NEURAL and isinstance(settings, TrainedSettings):
-        # many fits of few rows: each is short
-        brief = {"max_steps": 600, "look_every": 50, "patience": 3, "rate_drops": 1}
+        # one fit for each weight, meant for few rows
+        brief = {"max_steps": 1000, "look_every": 50, "patience": 3, "rate_drops": 1}
         training = settings.training.model_copy(update=brief)
         return settings.model_copy(update={"training": training, "sparsity": TRIED})
     return settings

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from copy import deepcopy
 from typing import ClassVar
 
 import numpy as np
@@ -23,7 +22,7 @@ from forecause.forecast.base import (
     over_windows,
 )
 from forecause.forecast.distributed import Ranks
-from forecause.forecast.sparsity import Penalty, best_weight
+from forecause.forecast.sparsity import Penalty, learn_sparsely
 
 WATCHED = 4096  # held-out windows looked at to decide when to stop
 SMALL_STEP = 20_000_000  # work of a batch below which one thread is fastest
@@ -59,7 +58,7 @@ class TrainedSettings(ForecasterSettings):
     """What the settings of every forecaster that learns by gradient descent hold."""
 
     training: TrainingSettings = TrainingSettings()
-    sparsity: tuple[float, ...] = ()  # weights of the gradients' penalty to choose from
+    sparsity: tuple[float, ...] = ()  # weights of the gradients' penalty, smallest first
 
 
 class Trained(Forecaster):
@@ -74,22 +73,19 @@ class Trained(Forecaster):
 
     def fit(self, lesson: Lesson) -> None:
         weights = self.settings.sparsity
-        if weights:
-            # Shrunk for different times, the slopes of targets could not be compared.
-            self.separate_targets = False  # type: ignore[misc]
-            weight = weights[0]
-            if len(weights) > 1:
-                weight = best_weight(weights, lesson, self._with_weight)
-            self.settings = self.settings.model_copy(update={"sparsity": (weight,)})
-            self.penalty = Penalty(weight, lesson.seed) if weight else None
-        train(self, lesson, self.settings.training)
-        self.penalty = None
+        if not weights:
+            train(self, lesson, self.settings.training)
+            return
 
-    def _with_weight(self, weight: float) -> Trained:
-        """A copy, as yet untrained, with this weight alone."""
-        copied = deepcopy(self)
-        copied.settings = self.settings.model_copy(update={"sparsity": (weight,)})
-        return copied
+        def learn(penalty: Penalty | None) -> None:
+            self.penalty = penalty
+            train(self, lesson, self.settings.training)
+            self.penalty = None
+
+        # Shrunk for different times, the slopes of targets could not be compared.
+        self.separate_targets = False  # type: ignore[misc]
+        weight = learn_sparsely(self, lesson, weights, learn)
+        self.settings = self.settings.model_copy(update={"sparsity": (weight,)})
 
 
 def train(model: Forecaster, lesson: Lesson, settings: TrainingSettings) -> None:
