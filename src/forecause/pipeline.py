@@ -20,7 +20,7 @@ from forecause.discovery import Discovery
 from forecause.errors import InputError
 from forecause.forecast import Fitted, distributed, fit_forecaster
 from forecause.forecast.base import Report, Settings, silent
-from forecause.forecast.fitting import WEIGHTS_OF, kinds_tried
+from forecause.forecast.fitting import WITH_WEIGHTS, kinds_tried
 from forecause.knowledge import Knowledge, rule_texts
 from forecause.lag_window import propose_max_lag
 from forecause.options import ByName, ForecasterName, HeadChoice, PresetName, ReadoutName, RuleName
@@ -154,7 +154,7 @@ def fit_as_asked(
 
 def _plan(windows: Windows, settings: DiscoverSettings, report: Report) -> Plan:
     """Say what is to be expected, and decide how to keep to the budget if there is one."""
-    if settings.forecaster in WEIGHTS_OF:  # nothing is known of foreign weights before they load
+    if settings.forecaster in WITH_WEIGHTS:  # nothing is known of foreign weights before they load
         return UNLIMITED
     kinds = kinds_tried(settings.forecaster, windows, settings.head, settings.preset)
     cost = expected_cost(windows, kinds, settings.preset)

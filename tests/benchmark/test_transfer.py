@@ -4,7 +4,6 @@ import pytest
 
 from forecause.benchmark import transfer
 from forecause.benchmark.suites import SUITES
-from forecause.errors import InputError
 from forecause.forecast.context_network import ContextNetwork, NetworkSettings
 from forecause.forecast.pretrained_weights import save_network
 from forecause.simulate import simulate
@@ -37,7 +36,9 @@ def test_arms_that_were_not_pretrained_get_no_weights(weights):
             assert (settings.weights is None) == name.startswith("same"), name
 
 
-def test_weights_that_are_not_named_are_an_input_error(monkeypatch):
+def test_weights_that_are_not_named_are_those_that_come_along(monkeypatch):
     monkeypatch.delenv(transfer.WEIGHTS, raising=False)
-    with pytest.raises(InputError, match="FORECAUSE_WEIGHTS=FOLDER"):
-        transfer._arms()
+    for name, (kind, settings) in transfer._arms().items():
+        if kind == "pretrained":
+            assert settings.weights is None
+            assert (settings.network is None) != name.startswith("same"), name

@@ -12,7 +12,7 @@ import forecause as fc
 from forecause.attribute import relevance
 from forecause.data import Panel, Windows
 from forecause.errors import InputError
-from forecause.forecast import build, fit_forecaster
+from forecause.forecast import fit_forecaster
 from forecause.forecast.base import Lesson, squared_errors
 from forecause.forecast.context import PENALTIES, TERMS, Context, terms
 from forecause.forecast.context_network import ContextNetwork, NetworkSettings
@@ -254,10 +254,14 @@ def test_wrong_weights_are_an_input_error(tmp_path, weights):
         assert "\n" not in str(refused.value)
 
 
-def test_the_forecaster_asks_for_weights(chain_windows):
-    with pytest.raises(InputError, match="pretrained needs --weights"):
-        fit_forecaster("pretrained", chain_windows)
-    with pytest.raises(InputError, match="needs --weights"):
-        build("pretrained", (2, 3), {})
+def test_it_comes_with_weights_that_need_no_training(chain_windows):
+    zero_shot = fit_forecaster("pretrained", chain_windows, preset="quick")
+    straight = fit_forecaster("linear", chain_windows)
+    ours, theirs = zero_shot.losses["pretrained"], straight.losses["linear"]
+    assert (ours < 1.02 * theirs).all()
+    assert ours["b"] < 0.7
+
+
+def test_only_some_forecasters_take_weights(chain_windows):
     with pytest.raises(InputError, match="no other forecaster takes them"):
         fit_forecaster("mlp", chain_windows, weights="somewhere")

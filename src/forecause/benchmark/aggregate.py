@@ -161,7 +161,7 @@ class Results:
         by_seed = self.by_key.get((cell, column.rows, row.method), {})
         values: dict[int, float] = {}
         troubles: list[str] = []
-        for seed in range(self.suite.seeds):
+        for seed in self.suite.seed_numbers:
             result = by_seed.get(seed, {"status": "not run"})
             value = _value(result, row.answer, metric)
             if value is not None:

@@ -42,7 +42,7 @@ def jobs_of(suite: Suite) -> list[Job]:
         Job(suite.name, cell.name, dict(cell.system), rows, seed, method)
         for cell in suite.cells
         for rows in suite.rows_of(cell)
-        for seed in range(suite.seeds)
+        for seed in suite.seed_numbers
         for method in suite.methods
         if cell.name in suite.only.get(method, (cell.name,))
     ]

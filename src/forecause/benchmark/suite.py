@@ -61,12 +61,18 @@ class Suite:
     methods: tuple[str, ...] = STANDARD
     rows: tuple[int, ...] = (50_000,)
     seeds: int = 3
+    first_seed: int = 0
     limit: float = SIX_HOURS  # seconds per job
     metrics: tuple[str, ...] = ("f1", "precision", "recall", "shd")
     rows_as_columns: bool = False  # one table per cell with rows as columns, not the reverse
     only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # method -> its cells
     axis: str = "column"  # what the columns of its figures run along
     note: str = ""
+
+    @property
+    def seed_numbers(self) -> range:
+        """The seeds that are run."""
+        return range(self.first_seed, self.first_seed + self.seeds)
 
     def rows_of(self, cell: Cell) -> tuple[int, ...]:
         """The numbers of rows that a cell is simulated with."""

@@ -355,13 +355,15 @@ SUITES: dict[str, Suite] = {
             methods=("transfer", "var-fdr"),
             rows=(200, 500, 2_000),
             seeds=5,
+            first_seed=20,  # the design was chosen on earlier ones
             limit=600.0,
             metrics=("f1", "auroc", "average_precision", "loss"),
             rows_as_columns=True,
             axis="rows",
-            note="FORECAUSE_WEIGHTS names the folder that `forecause pretrain` wrote. Every "
-            "variable has 3 causes and every arm takes its 3 most relevant inputs, but for VAR "
-            "with FDR, which decides by tests. `same` is the pretrained architecture without its "
+            note="The weights are those that come with Forecause, from 17 minutes on one core, or "
+            "those in the folder that FORECAUSE_WEIGHTS names. Every variable has 3 causes and "
+            "every arm takes its 3 most relevant inputs, but for VAR with FDR, which decides by "
+            "tests. `same` is the pretrained architecture without its "
             "weights, which untrained is the mean of some ridge regressions. The transformer is "
             "the default one, trained for at most 1,000 steps.",
         ),

@@ -14,7 +14,6 @@ from forecause.baselines.var_fdr import var_fdr
 from forecause.benchmark.methods import Answer
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows
-from forecause.errors import InputError
 from forecause.forecast import build, preset_settings
 from forecause.forecast.base import Forecaster, ForecasterSettings, Lesson, squared_errors
 from forecause.forecast.context_network import NetworkSettings
@@ -26,7 +25,9 @@ from forecause.reading import READ_WINDOWS
 K = 3  # every variable of the suite's systems has that many causes
 HELD_OUT = 0.2
 LONGER = {"learning_rate": 3e-3, "max_steps": 200, "patience": 4}  # training that starts from none
-WEIGHTS = "FORECAUSE_WEIGHTS"  # in the environment: the folder of the weights under study
+WEIGHTS = (
+    "FORECAUSE_WEIGHTS"  # in the environment: a folder of weights, instead of those that come along
+)
 
 
 def transfer_arms(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
@@ -57,8 +58,6 @@ def transfer_arms(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
 def _arms() -> dict[str, tuple[str, ForecasterSettings]]:
     """Kind and settings of every arm."""
     weights = os.environ.get(WEIGHTS)
-    if weights is None:
-        raise InputError(f"Name the weights under study in the environment: {WEIGHTS}=FOLDER.")
     zero_shot = _changed(PretrainedSettings.zero_shot(), weights=weights)
     tuned = _changed(PretrainedSettings(), weights=weights)
     untaught: dict[str, Any] = {"weights": None, "network": NetworkSettings()}

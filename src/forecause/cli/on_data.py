@@ -43,7 +43,10 @@ def discover(
     ] = "default",
     weights: Annotated[
         str | None,
-        typer.Option(help="Chronos-2 weights for --forecaster chronos: a folder or a hub id."),
+        typer.Option(
+            help="Weights to start from: for pretrained what forecause pretrain wrote instead of "
+            "those that come with it, for chronos a folder or a hub id."
+        ),
     ] = None,
     head: Annotated[
         HeadChoice,

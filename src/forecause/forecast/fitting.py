@@ -34,10 +34,7 @@ MOST_CURVED = 1000  # inputs; with more the additive model's curves are too many
 WINDOWS_PER_CURVE = 8  # and with fewer windows per input, too
 MOST_HELD_OUT = 20_000  # windows to stop by, and as many to compare by
 AUTO_HEADS = ("mse", "gaussian")
-WEIGHTS_OF = {  # what the forecasters that start from weights take
-    "chronos": "a folder with Chronos-2 weights, or their id on the hub",
-    "pretrained": "the folder or the file that `forecause pretrain` wrote",
-}
+WITH_WEIGHTS = ("chronos", "pretrained")  # start from weights; those of pretrained are at hand
 
 
 class Fitted(NamedTuple):
@@ -111,10 +108,13 @@ def fit_forecaster(
 
 
 def _check_weights(kind: str, weights: str | None) -> None:
-    if weights is None and kind in WEIGHTS_OF:
-        raise InputError(f"The forecaster {kind} needs --weights: {WEIGHTS_OF[kind]}.")
-    if weights is not None and kind not in WEIGHTS_OF:
-        names = " and ".join(WEIGHTS_OF)
+    if weights is None and kind == "chronos":
+        raise InputError(
+            "The forecaster chronos needs --weights: a folder with Chronos-2 weights, or their id "
+            "on the hub."
+        )
+    if weights is not None and kind not in WITH_WEIGHTS:
+        names = " and ".join(WITH_WEIGHTS)
         raise InputError(
             f"Only {names} start from --weights, no other forecaster takes them; found {kind!r}."
         )

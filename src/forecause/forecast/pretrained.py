@@ -10,7 +10,6 @@ from pydantic import field_validator
 from torch import Tensor, nn
 
 from forecause.data.windows import Windows
-from forecause.errors import InputError
 from forecause.forecast.base import Lesson
 from forecause.forecast.context import TERMS, Context, terms
 from forecause.forecast.context_network import ContextNetwork, Equations, NetworkSettings
@@ -18,11 +17,13 @@ from forecause.forecast.pretrained_weights import load_network
 from forecause.forecast.rules import PLAIN, Rules, activation
 from forecause.forecast.training import Trained, TrainedSettings, TrainingSettings, train
 
+OWN_WEIGHTS = Path(__file__).with_name("pretrained.safetensors")  # forecause pretrain --minutes 17
+
 
 class PretrainedSettings(TrainedSettings):
     """The default fine-tunes norm layers and node vectors; `zero_shot` trains nothing."""
 
-    weights: str | None = None  # what `forecause pretrain` wrote: its folder or the file
+    weights: str | None = None  # what `forecause pretrain` wrote; None: those that come with it
     network: NetworkSettings | None = None  # None: as in the weights, which are then loaded
     node_scale: float = 1.0  # sd of the random node vectors; 0: variables are not told apart
     tuned: Literal["norms", "everything"] = "norms"
@@ -62,9 +63,7 @@ class Pretrained(Trained):
 
     def __init__(self, shape: tuple[int, int], settings: PretrainedSettings) -> None:
         if settings.network is None:
-            if settings.weights is None:
-                raise InputError("The forecaster pretrained needs --weights to start from.")
-            network = load_network(settings.weights)
+            network = load_network(settings.weights or OWN_WEIGHTS)
             settings = settings.model_copy(update={"network": network.settings})
         else:
             network = ContextNetwork(settings.network)

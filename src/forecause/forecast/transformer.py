@@ -69,8 +69,11 @@ class Transformer(Separate):
 
     def run(self, copies: Tensor, past: Tensor, rules: Rules) -> Tensor:
         tokens, parts = self._latest_tokens(copies, past), self._parts(past)
-        weights = self._attention(tokens, copies, past, parts, rules)
-        x = tokens + self.mix(self._mixed(weights, copies, parts, rules))
+        keys, values = (scale_gradient(copies, by) for by in (rules.query_key, rules.value))
+        per_sd = self._per_sd(keys, parts, rules)
+        weights = self._attention(tokens, keys, per_sd, past, parts, rules)
+        per_sd = per_sd if values is keys else self._per_sd(values, parts, rules)
+        x = tokens + self.mix(self._mixed(weights * per_sd, values, parts))
         normed = _norm(self.norm_network, x, rules)
         x = x + self.shrink(activation(torch.relu, self.expand(normed), rules))
         out: Tensor = self.head(_norm(self.norm, x, rules))
@@ -80,7 +83,8 @@ class Transformer(Separate):
         """The attention of every target, (batch, head, target, step * variable)."""
         copies, parts = self.allowed_copies(past), self._parts(past)
         tokens = self._latest_tokens(copies, past)
-        found = self._attention(tokens, copies, past, parts, PLAIN).permute(2, 0, 1, 3)
+        per_sd = self._per_sd(copies, parts, PLAIN)
+        found = self._attention(tokens, copies, per_sd, past, parts, PLAIN).permute(2, 0, 1, 3)
         every = found.new_zeros(*found.shape[:3], self.max_lag * self.n_variables)
         return [every.scatter(3, self.get_buffer("reads").expand_as(found), found)]
 
@@ -123,10 +127,15 @@ class Transformer(Separate):
         return per_sd.detach() if rules.linearise else per_sd
 
     def _attention(
-        self, tokens: Tensor, copies: Tensor, past: Tensor, parts: _Parts, rules: Rules
+        self,
+        tokens: Tensor,
+        copies: Tensor,
+        per_sd: Tensor,
+        past: Tensor,
+        parts: _Parts,
+        rules: Rules,
     ) -> Tensor:
         """Weights (head, target, batch, input); what is the same for all inputs is left out."""
-        copies = scale_gradient(copies, rules.query_key)
         query = self.query(_norm(self.norm_attention, tokens, rules))
         query = scale_gradient(query, rules.query_key).unflatten(-1, (self.heads, -1))
         query = query.permute(2, 0, 1, 3) / math.sqrt(query.shape[-1])  # (head, target, batch, .)
@@ -137,13 +146,11 @@ class Transformer(Separate):
         if self.domains:
             logits = logits + (query * key.domain.transpose(0, 1)[:, None]).sum(-1, keepdim=True)
             bias = self.bias[self.domain_of(past)].permute(1, 2, 0, 3)
-        return torch.softmax(torch.addcmul(bias, logits, self._per_sd(copies, parts, rules)), -1)
+        return torch.softmax(torch.addcmul(bias, logits, per_sd), dim=-1)
 
-    def _mixed(self, weights: Tensor, copies: Tensor, parts: _Parts, rules: Rules) -> Tensor:
-        """What attention gathers, (target, batch, width)."""
-        copies = scale_gradient(copies, rules.value)
+    def _mixed(self, weights: Tensor, copies: Tensor, parts: _Parts) -> Tensor:
+        """What weights over the tokens' standard deviations gather, (target, batch, width)."""
         value = self._mapped(self.value, parts)
-        weights = weights * self._per_sd(copies, parts, rules)
         mixed = weights @ value.place.permute(2, 0, 1, 3)
         mixed = mixed + (weights * copies).sum(-1, keepdim=True) * value.value[:, None, None]
         if self.domains:
