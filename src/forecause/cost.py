@@ -10,8 +10,10 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from forecause.data.windows import Windows
@@ -109,11 +111,18 @@ def memory_gb(windows: Windows, kinds: Sequence[str]) -> float:
     """The table unless it stays on disk, the sample that is tested, and the largest Gram matrix
     with its parts."""
     table = windows.panel.values
-    held = 0 if isinstance(table, np.memmap) else table.nbytes
+    held = 0 if _is_mapped(table) else table.nbytes
     steps, columns = windows.shape
     sample = min(len(windows), MOST_WINDOWS) * (steps + 1) * columns * 4
     features = max([windows.inputs, *(_features(kind, windows) for kind in kinds)])
     return BASE_GB + (held + 2 * sample + 10 * features**2 * 8) / 1e9
+
+
+def _is_mapped(table: npt.NDArray[Any] | None) -> bool:
+    """Whether the values are a file's, be it through views of views."""
+    while table is not None and not isinstance(table, np.memmap):
+        table = table.base if isinstance(table.base, np.ndarray) else None
+    return table is not None
 
 
 def in_words(seconds: float) -> str:
