@@ -6,7 +6,21 @@ import sys
 from pathlib import Path
 
 PAGE = Path(__file__).parent.parent / "docs" / "command.md"
-COMMANDS = ("", "discover", "demo", "simulate", "score", "power", "bench", "report")
+COMMANDS = (
+    "",
+    *[
+        "discover",
+        "evaluate",
+        "demo",
+        "simulate",
+        "score",
+        "power",
+        "refine",
+        "bench",
+        "pretrain",
+        "report",
+    ],
+)
 
 
 def command_page() -> str:

@@ -39,7 +39,11 @@ def discover(
     ] = None,
     forecaster: Forecaster = "auto",
     preset: Annotated[
-        PresetName, typer.Option(help="paper: the published model, readout and rule.")
+        PresetName,
+        typer.Option(
+            help="paper: the published model, readout and rule. quick: at most 1,000 steps. "
+            "sparse: a penalty on gradients, for few rows."
+        ),
     ] = "default",
     weights: Annotated[
         str | None,
