@@ -65,5 +65,7 @@ def test_curves_of_many_inputs_need_many_windows():
     assert closed_forms(wide_windows(1500)) == ["linear", "additive"]
     assert closed_forms(wide_windows(400)) == ["linear"]
     assert kinds_tried("auto", wide_windows(400)) == ["linear"]
-    assert kinds_tried("auto", wide_windows(800))[-2:] == ["mlp", "transformer"]
+    assert kinds_tried("auto", wide_windows(800)) == ["linear", "mlp"]
+    few = Windows.of(wide_windows(800).panel, 3)
+    assert kinds_tried("auto", few) == ["linear", "additive", "mlp", "transformer"]
     assert kinds_tried("transformer", wide_windows(400), preset="paper") == ["deep-transformer"]

@@ -125,13 +125,14 @@ def kinds_tried(
 ) -> list[str]:
     """The kinds that are fitted, simple to rich: the one asked for, or those of `auto`.
 
-    With few windows networks take far longer and do not rank the inputs better.
+    With few windows networks take far longer and do not rank the inputs better; with many inputs
+    the transformer takes many times as long as MLPs that read the same ones.
     """
     kinds = [kind]
     if kind == "auto":
         kinds = closed_forms(windows)
         if len(windows) >= NEURAL_FROM or head != "mse":
-            kinds += NETWORKS
+            kinds += NETWORKS if windows.inputs <= MANY else NETWORKS[:1]
     if preset == "paper":
         kinds = ["deep-transformer" if name == "transformer" else name for name in kinds]
     return kinds

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from forecause.forecast.rules import PLAIN, Rules, activation, layer_norm, scale_gradient
 from forecause.forecast.separate import Separate, SeparateSettings
@@ -102,7 +103,8 @@ class Transformer(Separate):
 
     def _parts(self, past: Tensor) -> _Parts:
         reads, variables = self.get_buffer("reads"), self.n_variables
-        place = _centred(self.time)[reads // variables] + _centred(self.node)[reads % variables]
+        place = functional.embedding(reads // variables, _centred(self.time))
+        place = place + functional.embedding(reads % variables, _centred(self.node))
         value, shift = _centred(self.embed.weight[:, 0]), _centred(self.embed.bias)
         if not self.domains:
             return _Parts(value, place + shift, torch.zeros_like(shift)[None])
