@@ -55,6 +55,16 @@ def test_results_go_beside_the_caller_by_default(run, csv, tmp_path, monkeypatch
     assert (tmp_path / "data-forecause" / "report.html").exists()
 
 
+def test_what_to_expect_is_said_before_it_starts_unless_quiet(run, csv, tmp_path):
+    asked = ("discover", csv, "--max-lag", "2", "--forecaster", "linear", "--out", tmp_path / "run")
+    code, _, said = run(*asked, "--budget", "10m")
+    assert code == 0
+    assert "Expecting at most" in said
+    assert "GB." in said
+    code, _, said = run(*asked, "--quiet")
+    assert (code, said) == (0, "")
+
+
 def test_options_reach_the_library(run, csv, tmp_path):
     code, *_ = run(
         "discover", csv, "--max-lag", 2, "--forecaster", "additive", "--select", "global-top-k",

@@ -40,6 +40,10 @@ def progress(quiet: bool) -> Iterator[Report]:
     tasks: dict[str, Any] = {}
 
     def report(what: str, share: float) -> None:
+        if what.endswith("."):
+            if not quiet:
+                bar.console.print(Text(what), style="dim")
+            return
         if what not in tasks:
             for earlier in tasks.values():
                 bar.update(earlier, visible=False)

@@ -20,7 +20,8 @@ from forecause.forecast.rules import PLAIN, Rules
 LEAST_NOISE = 1e-6  # of a target's variance: a perfect forecast still has a likelihood
 
 Report = Callable[[str, float], None]
-"""Called with what is being done and the share of it that is done."""
+"""Called with what is being done and the share of it that is done; a whole sentence, which ends in
+a period, is a remark."""
 
 
 def silent(_what: str, _share: float) -> None:
