@@ -59,7 +59,7 @@ def test_what_to_expect_is_said_before_it_starts_unless_quiet(run, csv, tmp_path
     asked = ("discover", csv, "--max-lag", "2", "--forecaster", "linear", "--out", tmp_path / "run")
     code, _, said = run(*asked, "--budget", "10m")
     assert code == 0
-    assert "Expecting at most" in said
+    assert "Expecting about" in said
     assert "GB." in said
     code, _, said = run(*asked, "--quiet")
     assert (code, said) == (0, "")

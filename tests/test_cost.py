@@ -21,7 +21,7 @@ def test_durations_are_told_as_people_say_them(seconds, words):
 
 def test_the_sentence_names_the_costliest_stage():
     cost = Cost({"tests": 5.0, "mlp": 100.0}, 0.64)
-    assert cost.sentence == "Expecting at most 2 min (of that 2 min for the mlp) and 0.6 GB."
+    assert cost.sentence == "Expecting about 2 min (of that 2 min for the mlp) and 0.6 GB."
 
 
 def test_every_stage_is_there_and_networks_have_steps():
