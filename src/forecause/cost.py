@@ -21,11 +21,11 @@ from forecause.forecast.additive import AdditiveSettings
 from forecause.forecast.base import ForecasterSettings
 from forecause.forecast.registry import preset_settings, seeded_build
 from forecause.forecast.regression import WORK as FIT_WORK
-from forecause.forecast.sample import MOST_WINDOWS
 from forecause.forecast.screen import MANY, sized
-from forecause.forecast.significance import MOST_PAIRED, MOST_PLAUSIBLE
-from forecause.forecast.significance import WORK as TEST_WORK
 from forecause.forecast.training import TrainedSettings
+from forecause.significance.ladder import MOST_PAIRED, MOST_PLAUSIBLE
+from forecause.significance.ladder import WORK as TEST_WORK
+from forecause.significance.sample import MOST_WINDOWS
 
 TIMED_STEPS = 3
 SOLUTIONS = 25  # of the normal equations, to choose a penalty on left-out time

@@ -19,13 +19,12 @@ from forecause.data.labels import Coding
 from forecause.data.windows import Windows
 from forecause.errors import InputError
 from forecause.forecast.base import Forecaster, Report, silent
-from forecause.forecast.significance import edge_tests
-from forecause.forecast.variance_test import variance_p_values
 from forecause.graph import select as rules
 from forecause.graph.domains import with_domains
 from forecause.graph.fdr import adjusted_p_values
 from forecause.graph.lagged import LaggedGraph
 from forecause.knowledge import Knowledge, with_required
+from forecause.significance import edge_tests, variance_p_values
 
 if TYPE_CHECKING:
     from forecause.pipeline import DiscoverSettings

@@ -14,10 +14,10 @@ from forecause.data import Panel, Windows
 from forecause.errors import InputError
 from forecause.forecast import fit_forecaster
 from forecause.forecast.base import Lesson, squared_errors
-from forecause.forecast.context import PENALTIES, TERMS, Context, terms
-from forecause.forecast.context_network import ContextNetwork, NetworkSettings
 from forecause.forecast.pretrained import Pretrained, PretrainedSettings
-from forecause.forecast.pretrained_weights import load_network, save_network
+from forecause.forecast.pretrained.context import PENALTIES, TERMS, Context, terms
+from forecause.forecast.pretrained.network import ContextNetwork, NetworkSettings
+from forecause.forecast.pretrained.weights import load_network, save_network
 from forecause.forecast.rules import CP_LRP
 from forecause.forecast.training import TrainingSettings
 from systems import CHAIN_EDGES, chain, edge_set

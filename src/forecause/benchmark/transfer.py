@@ -16,8 +16,8 @@ from forecause.data.panel import Panel
 from forecause.data.windows import Windows
 from forecause.forecast import build, preset_settings
 from forecause.forecast.base import Forecaster, ForecasterSettings, Lesson, squared_errors
-from forecause.forecast.context_network import NetworkSettings
 from forecause.forecast.pretrained import PretrainedSettings
+from forecause.forecast.pretrained.network import NetworkSettings
 from forecause.graph.lagged import LaggedGraph
 from forecause.graph.select import top_k
 from forecause.reading import READ_WINDOWS

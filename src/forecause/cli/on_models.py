@@ -29,7 +29,7 @@ def pretrain(
     A stopped run continues where it was.
     """
     from forecause import terminal
-    from forecause.pretrain import pretrain as run
+    from forecause.pretraining import pretrain as run
 
     try:
         with terminal.progress(quiet) as report:

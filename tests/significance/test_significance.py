@@ -5,10 +5,10 @@ import xarray as xr
 
 from forecause.data import Panel, Windows
 from forecause.errors import InputError
-from forecause.forecast.designs import Design
-from forecause.forecast.robust import Wald
-from forecause.forecast.sample import Sample
-from forecause.forecast.significance import edge_tests
+from forecause.significance.designs import Design
+from forecause.significance.ladder import edge_tests
+from forecause.significance.robust import Wald
+from forecause.significance.sample import Sample
 from systems import CHAIN_EDGES
 
 

@@ -12,9 +12,9 @@ from scipy import stats
 from torch import Tensor
 
 from forecause.errors import InputError
-from forecause.forecast.designs import Design
 from forecause.forecast.regression import Moments
-from forecause.forecast.sample import Sample
+from forecause.significance.designs import Design
+from forecause.significance.sample import Sample
 
 BATCH = 4096
 NUMBERS = 8_000_000  # held at once while products are summed

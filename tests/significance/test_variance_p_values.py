@@ -5,7 +5,7 @@ import torch
 from scipy import stats
 
 from forecause.data import Panel, Windows
-from forecause.forecast.variance_test import variance_p_values
+from forecause.significance.variance import variance_p_values
 from systems import chain
 
 

@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from forecause.errors import InputError
-from forecause.forecast.context_network import ContextNetwork, NetworkSettings
+from forecause.forecast.pretrained.network import ContextNetwork, NetworkSettings
 
 FORMAT = "forecause.pretrained/1"
 WEIGHTS = "weights.safetensors"  # its name in a folder

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from forecause.data.windows import Windows
 from forecause.forecast.additive import Additive, AdditiveSettings, place_knots
-from forecause.forecast.inputs import Inputs, groups_of
 from forecause.forecast.regression import Moments
 from forecause.graph.lagged import AXES
+from forecause.significance.inputs import Inputs, groups_of
 
 WINDOWS_PER_TERM = 5  # below this the basis is a line per input, without bends
 SMALLEST = 1e-4  # squared error, relative to its mean, below which its logarithm is not trusted

@@ -77,7 +77,7 @@ def fan_out(
     function must be importable by name, or a functools.partial of one that is.
     """
     if workers.ray is not None:
-        from forecause.on_ray import answers
+        from forecause.workers.over_ray import answers
 
         return answers(function, items, workers, retries)
     if workers.processes == 1 or len(items) < 2:

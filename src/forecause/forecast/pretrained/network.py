@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from forecause.forecast.base import Settings
-from forecause.forecast.context import ABOUT, SOLUTIONS, TERMS, Context, terms
+from forecause.forecast.pretrained.context import ABOUT, SOLUTIONS, TERMS, Context, terms
 
 TOKENS_AT_ONCE = 20_000  # of all systems and targets together
 

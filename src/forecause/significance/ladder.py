@@ -19,14 +19,14 @@ from torch import Tensor
 from forecause.data.windows import Windows
 from forecause.forecast.additive import place_knots
 from forecause.forecast.choice import clearly_better
-from forecause.forecast.designs import KNOTS, Design, Designs
-from forecause.forecast.inputs import Inputs
 from forecause.forecast.regression import Moments
-from forecause.forecast.robust import BATCH, Wald, moments_of
-from forecause.forecast.sample import Sample
 from forecause.forecast.screen import MANY
 from forecause.graph.fdr import adjusted_p_values
 from forecause.graph.lagged import AXES
+from forecause.significance.designs import KNOTS, Design, Designs
+from forecause.significance.inputs import Inputs
+from forecause.significance.robust import BATCH, Wald, moments_of
+from forecause.significance.sample import Sample
 
 HELD_OUT = 0.2
 RIDGE = 1e-4  # of the fits that are compared on held-out windows

@@ -16,14 +16,14 @@ from torch import Tensor
 
 from forecause.errors import InputError
 from forecause.forecast.base import Report, Settings, silent
-from forecause.forecast.context import MOST_WINDOWS, Context
-from forecause.forecast.context_network import (
+from forecause.forecast.pretrained.context import MOST_WINDOWS, Context
+from forecause.forecast.pretrained.network import (
     ContextNetwork,
     Equations,
     NetworkSettings,
 )
-from forecause.forecast.pretrained_weights import WEIGHTS, read_whole, save_network, save_whole
-from forecause.pretrain_systems import (
+from forecause.forecast.pretrained.weights import WEIGHTS, read_whole, save_network, save_whole
+from forecause.pretraining.systems import (
     FIRST_SEED,
     SEEDS,
     draw_shape,

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from forecause.forecast.sample import Sample
+from forecause.significance.sample import Sample
 
 
 def test_rows_are_the_windows_in_order(chain_windows):

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from forecause.forecast.additive import spline_terms
-from forecause.forecast.inputs import Inputs, groups_of
+from forecause.significance.inputs import Inputs, groups_of
 
 KNOTS = 5
 

@@ -11,13 +11,13 @@ from torch import Tensor, nn
 
 from forecause.data.windows import Windows
 from forecause.forecast.base import Lesson
-from forecause.forecast.context import TERMS, Context, terms
-from forecause.forecast.context_network import ContextNetwork, Equations, NetworkSettings
-from forecause.forecast.pretrained_weights import load_network
+from forecause.forecast.pretrained.context import TERMS, Context, terms
+from forecause.forecast.pretrained.network import ContextNetwork, Equations, NetworkSettings
+from forecause.forecast.pretrained.weights import load_network
 from forecause.forecast.rules import PLAIN, Rules, activation
 from forecause.forecast.training import Trained, TrainedSettings, TrainingSettings, train
 
-OWN_WEIGHTS = Path(__file__).with_name("pretrained.safetensors")  # forecause pretrain --minutes 17
+OWN_WEIGHTS = Path(__file__).with_name("weights.safetensors")  # forecause pretrain --minutes 17
 
 
 class PretrainedSettings(TrainedSettings):
