@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file
 
 import forecause as fc
-from forecause import pretrain as module
+from forecause import pretraining as module
 from forecause.cli import main
 from forecause.errors import InputError
 from forecause.forecast.pretrained.network import ContextNetwork, NetworkSettings

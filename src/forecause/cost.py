@@ -7,7 +7,7 @@ networks are timed, a few steps of each. All of it takes well under a second for
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -15,21 +15,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from forecause.data.windows import Windows
 from forecause.forecast.additive import AdditiveSettings
-from forecause.forecast.base import ForecasterSettings
+from forecause.forecast.base import Forecaster, ForecasterSettings
 from forecause.forecast.registry import preset_settings, seeded_build
 from forecause.forecast.regression import WORK as FIT_WORK
 from forecause.forecast.screen import MANY, sized
 from forecause.forecast.training import TrainedSettings
-from forecause.significance.ladder import MOST_PAIRED, MOST_PLAUSIBLE
+from forecause.reading import READ_WINDOWS
+from forecause.significance.ladder import (
+    MOST_PAIRED,
+    MOST_PLAUSIBLE,
+    WORK_OF_TARGETS,
+    WORK_PER_TARGET,
+)
 from forecause.significance.ladder import WORK as TEST_WORK
 from forecause.significance.sample import MOST_WINDOWS
 
 TIMED_STEPS = 3
 SOLUTIONS = 25  # of the normal equations, to choose a penalty on left-out time
-READ_WINDOWS = 2000
 TEST_SHARE = 0.5  # of the speed of products that the tests reach
 BASE_GB = 0.5  # of the interpreter and its libraries
 STARTUP = 1.0  # second, of whatever is not counted
@@ -62,12 +68,13 @@ def expected_cost(windows: Windows, kinds: Sequence[str], preset: str = "default
     seconds = {"start": STARTUP, "tests": test_seconds(windows)}
     steps = {}
     for kind in kinds:
-        settings = sized(preset_settings(kind, preset), windows)
+        settings = sized(preset_settings(kind, preset), windows.inputs)
         if isinstance(settings, TrainedSettings):
             step = step_seconds(kind, settings, windows)
             steps[kind] = settings.training.max_steps
+            fits = max(1, len(settings.sparsity))
             batches = READ_WINDOWS / settings.training.batch_size
-            seconds[kind] = step * (steps[kind] + 2 * batches)
+            seconds[kind] = step * (fits * steps[kind] + 2 * batches)
         else:
             seconds[kind] = fit_seconds(windows, _features(kind, windows))
     return Cost(seconds, memory_gb(windows, kinds), steps)
@@ -87,7 +94,9 @@ def test_seconds(windows: Windows) -> float:
         work += 4 * min(count * features**2, TEST_WORK)
     few = terms * MOST_PLAUSIBLE if windows.inputs > MANY else 0
     pairs = 2 * MOST_PAIRED**2
-    each = 4 * min(count, 20_000) * (few**2 + pairs**2 / 3)  # products are fitted for some targets
+    most = min(WORK_PER_TARGET, WORK_OF_TARGETS / windows.shape[1])
+    # products are fitted for some targets
+    each = 4 * (min(count * few**2, most) + min(count * pairs**2, most) / 3)
     return (work + windows.shape[1] * each) / (TEST_SHARE * matmul_speed())
 
 
@@ -97,15 +106,7 @@ def step_seconds(kind: str, settings: ForecasterSettings, windows: Windows) -> f
     model = seeded_build(kind, windows.shape, settings, seed=0)
     size = min(settings.training.batch_size, len(windows))
     batch = windows.draw(np.arange(size))
-    optimiser = torch.optim.Adam(model.parameters())
-    taken = []
-    for _ in range(TIMED_STEPS):
-        start = time.perf_counter()
-        optimiser.zero_grad()
-        model.loss(batch).sum().backward()
-        optimiser.step()
-        taken.append(time.perf_counter() - start)
-    return min(taken)
+    return best_of(training_step(model, batch), TIMED_STEPS)
 
 
 def memory_gb(windows: Windows, kinds: Sequence[str]) -> float:
@@ -138,12 +139,29 @@ def _features(kind: str, windows: Windows) -> int:
 
 
 @cache
-def matmul_speed(size: int = 512) -> float:
-    """Floating-point operations per second of a product of float64 matrices, best of three."""
-    a = torch.rand(size, size, dtype=torch.float64)
+def matmul_speed(size: int = 512, dtype: torch.dtype = torch.float64) -> float:
+    """Floating-point operations per second of a product of square matrices."""
+    a = torch.rand(size, size, dtype=dtype)
+    return 2 * size**3 / best_of(lambda: a @ a, 5)
+
+
+def training_step(model: Forecaster, batch: Tensor) -> Callable[[], None]:
+    """One step of training on this batch of windows."""
+    optimiser = torch.optim.Adam(model.parameters(), fused=True)
+
+    def step() -> None:
+        optimiser.zero_grad()
+        model.loss(batch).sum().backward()
+        optimiser.step()
+
+    return step
+
+
+def best_of(call: Callable[[], object], times: int) -> float:
+    """The least seconds of several calls."""
     taken = []
-    for _ in range(3):
+    for _ in range(times):
         start = time.perf_counter()
-        a @ a
+        call()
         taken.append(time.perf_counter() - start)
-    return 2 * size**3 / min(taken)
+    return min(taken)

@@ -29,7 +29,7 @@ def fit_parts(
     Those that other processes fitted are on the processor, wherever they were fitted.
     """
     parts = windows.interleaved(count)
-    if workers.here:
+    if workers.here or not parts:
         return [fit(part, report=report).forecaster for part in parts]
 
     def done(number: int) -> None:

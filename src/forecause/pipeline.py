@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
-from pydantic import Field, PositiveInt, ValidationError
+from pydantic import Field, PositiveInt
 
 from forecause.alerts import find_alerts
 from forecause.budget import UNLIMITED, Plan, parse_budget, plan_for
@@ -21,6 +21,7 @@ from forecause.errors import InputError
 from forecause.forecast import Fitted, distributed, fit_forecaster
 from forecause.forecast.base import Report, Settings, silent
 from forecause.forecast.fitting import WITH_WEIGHTS, kinds_tried
+from forecause.forecast.registry import CLOSED_FORM
 from forecause.knowledge import Knowledge, rule_texts
 from forecause.lag_window import propose_max_lag
 from forecause.options import ByName, ForecasterName, HeadChoice, PresetName, ReadoutName, RuleName
@@ -105,6 +106,8 @@ def discover(
     knowledge.required(panel.coding.variables, chosen.max_lag)  # mistakes show before training
     fit = partial(fit_as_asked, settings=chosen, plan=plan)
     forecaster, losses, surprise = fit(windows, report=report)
+    if chosen.forecaster in CLOSED_FORM and workers.ray is None:
+        workers = HERE  # the fit is over before a process has started
     parts = fit_parts(fit, windows, chosen.cross_fit, report, workers)
     device = pick_device(chosen.device)  # other processes hand their parts back without it
     parts = [part.to(device) for part in parts]
@@ -206,12 +209,7 @@ def make_settings(**settings: Any) -> DiscoverSettings:
         settings["budget"] = parse_budget(settings["budget"])
     for name in ("forbid", "require"):
         settings[name] = rule_texts(settings.get(name, ()))
-    try:
-        return DiscoverSettings(**settings)
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"The setting {name}={first['input']!r}: {first['msg']}.") from None
+    return DiscoverSettings.checked(**settings)
 
 
 def pick_device(asked: str) -> str:

@@ -23,6 +23,7 @@ from torch import Tensor
 from forecause.data.panel import Panel
 from forecause.errors import InputError
 from forecause.forecast.base import Forecaster, Report, silent
+from forecause.forecast.registry import CLOSED_FORM
 from forecause.graph.lagged import LaggedGraph
 from forecause.workers import HERE, Workers, gather
 
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float64]
 
-CLOSED_FORM = ("linear", "additive")  # fitted in a moment, so repeated more often
 CHAINS = 32  # series simulated side by side
 BURN_IN = 100  # steps thrown away
 BOUND = 10.0  # standard deviations that simulated values may not leave

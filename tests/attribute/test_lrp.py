@@ -6,7 +6,12 @@ import pytest
 import torch
 
 from forecause.attribute import READOUTS
-from forecause.forecast.deep_transformer import DeepTransformer, DeepTransformerSettings, _norm
+from forecause.forecast.deep_transformer import (
+    DeepTransformer,
+    DeepTransformerSettings,
+    Prior,
+    _norm,
+)
 from forecause.forecast.mlp import MLP, MLPSettings
 from forecause.forecast.rules import ATTN_LRP, CP_LRP
 from systems import with_next
@@ -80,7 +85,7 @@ def explain_block(block, x, mask, relevance_out, rule):
 def explain(model, past, target, rule):
     """Relevance of every input of one window for the forecast of `target`."""
     states = [model._tokens(past[None])[0]]
-    prior = model._prior(past[None])
+    prior = Prior.of(model, past[None])
     for block in model.blocks:
         states.append(block(states[-1][None], prior, len(states[-1]), RULES[rule])[0])
     last = model.norm(states[-1])
@@ -131,7 +136,7 @@ def test_cp_lrp_conserves_relevance_where_nothing_has_a_bias():
     forecast = model(past, CP_LRP)
     # relevance of the values and of the identities (node and time) adds up to the forecast
     tokens = model._tokens(past).requires_grad_()
-    out = model.blocks[0](tokens, model._prior(past), 2, CP_LRP)
+    out = model.blocks[0](tokens, Prior.of(model, past), 2, CP_LRP)
     value = model.head(_norm(model.norm, out, CP_LRP)).squeeze(-1)
     for target in range(2):
         (slopes,) = torch.autograd.grad(value[:, target].sum(), tokens, retain_graph=True)

@@ -16,18 +16,19 @@ def weights(tmp_path, monkeypatch):
     monkeypatch.setenv(transfer.WEIGHTS, str(tmp_path))
 
 
-def test_every_arm_takes_as_many_edges_as_the_systems_of_the_suite_have(weights, monkeypatch):
+def test_every_arm_keeps_what_has_more_than_an_even_share(weights, monkeypatch):
     arms = transfer._arms()
     quick = {name: arm for name, arm in arms.items() if name.startswith(("zero-shot", "linear"))}
     monkeypatch.setattr(transfer, "_arms", lambda: quick)
     system = SUITES["pretraining"].cells[0].system
     simulated = simulate(rows=150, seed=0, **system)
     answers = transfer.transfer_arms(simulated.panel, system["max_lag"], 0)
-    assert [answer.label for answer in answers] == [*quick, "VAR, by |t|"]
+    assert [answer.label for answer in answers] == list(quick)
     for answer in answers:
-        assert set(answer.graph.edges.groupby("target").size()) == {transfer.K}
-    assert set(simulated.graph.edges.groupby("target").size()) == {transfer.K}
-    assert all(0 < answer.extra["loss"] < 2 for answer in answers[:-1])
+        scores = answer.graph.scores
+        even = scores.sum(("source", "lag")) / (10 * 5)
+        assert len(answer.graph) == int((scores > even).sum())
+        assert 0 < answer.extra["loss"] < 2
 
 
 def test_arms_that_were_not_pretrained_get_no_weights(weights):

@@ -43,9 +43,9 @@ def test_the_strongest_inputs_hold_the_causes_and_the_latest_value():
 def test_only_many_inputs_are_screened():
     windows = wide_windows()
     assert windows.inputs == 120 > MANY
-    assert sized(MLPSettings(), windows).inputs == MOST_INPUTS
+    assert sized(MLPSettings(), windows.inputs).inputs == MOST_INPUTS
     few = Windows.of(windows.panel, 3)
-    assert sized(MLPSettings(), few).inputs == 0
+    assert sized(MLPSettings(), few.inputs).inputs == 0
 
 
 def test_a_network_reads_the_screened_inputs_alone_and_finds_the_causes():

@@ -45,8 +45,8 @@ SCALING = Suite(
     note="Linear systems unless a column says otherwise, one of each size. Rows grow with 10 "
     f"variables and lag 5, variables with lag 5 and {VARIABLE_ROWS:,} rows, the lag with 10 "
     f"variables and {LAG_ROWS:,} rows. Every method has one thread. The transformer alone runs "
-    "along the lag only; Forecause tries it everywhere. Memory includes the data and what any job "
-    "takes, whatever its method.",
+    "along the lag only; the default tries it where there are up to 100 inputs. Memory includes "
+    "the data and what any job takes, whatever its method.",
 )
 
 SCREENING = Suite(

@@ -7,7 +7,6 @@ those of its matrix products, counted by torch; what else it does is what keeps 
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -16,8 +15,10 @@ from rich.console import Console
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
+from forecause.cost import best_of, matmul_speed, training_step
 from forecause.forecast.base import Forecaster
 from forecause.forecast.registry import preset_settings, seeded_build
+from forecause.forecast.screen import sized
 from forecause.forecast.training import TrainedSettings
 
 SHOWN = 5  # of the costliest kinds of operation
@@ -49,18 +50,12 @@ class Speed:
 
 def measure(kind: str, preset: str, shape: tuple[int, int]) -> Speed:
     """Time a model of this shape (max_lag, variables) on random windows."""
-    settings = preset_settings(kind, preset)
+    settings = sized(preset_settings(kind, preset), shape[0] * shape[1])
     assert isinstance(settings, TrainedSettings)
     model = seeded_build(kind, shape, settings, seed=0)
     training = settings.training
     batch = torch.randn(training.batch_size, shape[0] + 1, shape[1])
-    optimiser = torch.optim.Adam(model.parameters(), fused=True)
-
-    def step() -> None:
-        optimiser.zero_grad()
-        model.loss(batch).sum().backward()
-        optimiser.step()
-
+    step = training_step(model, batch)
     with FlopCounterMode(display=False) as counter:
         step()
     read = best_of(lambda: _read(model, batch), 3) * 2000 / len(batch)
@@ -68,22 +63,6 @@ def measure(kind: str, preset: str, shape: tuple[int, int]) -> Speed:
     return Speed(
         f"{kind}, {preset}", best_of(step, 30), operations, read, training.max_steps, _shares(step)
     )
-
-
-def matmul_peak(size: int = 1024) -> float:
-    """Operations per second of a float32 matrix product."""
-    a = torch.randn(size, size)
-    return 2 * size**3 / best_of(lambda: a @ a, 10)
-
-
-def best_of(call: Callable[[], object], times: int) -> float:
-    """The least seconds of several calls."""
-    taken = []
-    for _ in range(times):
-        start = time.perf_counter()
-        call()
-        taken.append(time.perf_counter() - start)
-    return min(taken)
 
 
 def _read(model: Forecaster, batch: torch.Tensor) -> object:
@@ -107,7 +86,7 @@ def main() -> None:
     parser.add_argument("--variables", type=int, default=10)
     parser.add_argument("--max-lag", type=int, default=5)
     asked = parser.parse_args()
-    peak = matmul_peak()
+    peak = matmul_speed(1024, torch.float32)
     show = Console(width=10_000).print
     show(f"{torch.get_num_threads()} threads, peak {peak / 1e9:.0f} GFLOP/s", markup=False)
     for kind, preset in CASES:

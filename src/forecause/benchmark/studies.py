@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 import xarray as xr
 
 from forecause.attribute import READOUTS, cross_fitted, relevance
 from forecause.benchmark.methods import Answer
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows
-from forecause.forecast import Forecaster, build, fit_forecaster
+from forecause.forecast import Forecaster, fit_forecaster
 from forecause.forecast.additive import Additive, AdditiveSettings, place_knots
 from forecause.forecast.base import Lesson
 from forecause.forecast.deep_transformer import DeepTransformerSettings
+from forecause.forecast.registry import seeded_build
 from forecause.forecast.regression import Moments
 from forecause.graph.lagged import LaggedGraph, empty_scores
 from forecause.graph.select import false_discovery, global_top_k, top_k, uniform
@@ -164,9 +164,7 @@ def _read(panel: Panel, max_lag: int, seed: int, readout: str) -> xr.Dataset:
 def _fitted(windows: Windows, layers: int, seed: int) -> Forecaster:
     """The paper's transformer with this many layers, trained as published."""
     settings = DeepTransformerSettings(layers=layers)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = build("deep-transformer", windows.shape, settings.model_dump(mode="json"))
+    model = seeded_build("deep-transformer", windows.shape, settings, seed)
     early, late = windows.split(0.2)
     model.fit(Lesson(early, late, seed))
     return model.eval().requires_grad_(False)

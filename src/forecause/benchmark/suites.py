@@ -361,10 +361,10 @@ SUITES: dict[str, Suite] = {
             rows_as_columns=True,
             axis="rows",
             note="The weights are those that come with Forecause, from 17 minutes on one core, or "
-            "those in the folder that FORECAUSE_WEIGHTS names. Every variable has 3 causes and "
-            "every arm takes its 3 most relevant inputs, but for VAR with FDR, which decides by "
-            "tests. `same` is the pretrained architecture without its "
-            "weights, which untrained is the mean of some ridge regressions. The transformer is "
+            "those in the folder that FORECAUSE_WEIGHTS names. Every arm keeps the inputs with "
+            "more than an even share of their target's relevance, the paper's uniform threshold; "
+            "VAR with FDR decides by tests. `same` is the pretrained architecture untaught, "
+            "which is then the mean of some ridge regressions. The transformer is "
             "the default one, trained for at most 1,000 steps.",
         ),
         SCALING,

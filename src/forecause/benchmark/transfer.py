@@ -7,22 +7,19 @@ import time
 from typing import Any
 
 import numpy as np
-import torch
 
 from forecause.attribute import relevance
-from forecause.baselines.var_fdr import var_fdr
 from forecause.benchmark.methods import Answer
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows
-from forecause.forecast import build, preset_settings
-from forecause.forecast.base import Forecaster, ForecasterSettings, Lesson, squared_errors
+from forecause.forecast.base import ForecasterSettings, Lesson, squared_errors
 from forecause.forecast.pretrained import PretrainedSettings
 from forecause.forecast.pretrained.network import NetworkSettings
+from forecause.forecast.registry import preset_settings, seeded_build
 from forecause.graph.lagged import LaggedGraph
-from forecause.graph.select import top_k
+from forecause.graph.select import uniform
 from forecause.reading import READ_WINDOWS
 
-K = 3  # every variable of the suite's systems has that many causes
 HELD_OUT = 0.2
 LONGER = {"learning_rate": 3e-3, "max_steps": 200, "patience": 4}  # training that starts from none
 WEIGHTS = (
@@ -42,16 +39,13 @@ def transfer_arms(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
     sample = windows.sample(READ_WINDOWS, np.random.default_rng(seed))
     answers = []
     for label, (kind, settings) in _arms().items():
-        model = _built(kind, windows.shape, settings, seed)
+        model = seeded_build(kind, windows.shape, settings, seed)
         start = time.perf_counter()
         model.fit(Lesson(early, tuning, seed))
         took = time.perf_counter() - start
         scores = relevance(model.eval().requires_grad_(False), sample)["relevance"]
         extra = {"loss": float(squared_errors(model, judging).mean()), "fit_seconds": took}
-        answers.append(Answer(LaggedGraph.from_scores(scores, top_k(scores, K)), label, extra))
-    tested = var_fdr(panel, max_lag, seed).scores
-    assert tested is not None
-    answers.append(Answer(LaggedGraph.from_scores(tested, top_k(tested, K)), "VAR, by |t|"))
+        answers.append(Answer(LaggedGraph.from_scores(scores, uniform(scores)), label, extra))
     return answers
 
 
@@ -80,9 +74,3 @@ def _arms() -> dict[str, tuple[str, ForecasterSettings]]:
 
 def _changed(settings: PretrainedSettings, **changes: Any) -> PretrainedSettings:
     return settings.model_copy(update=changes)
-
-
-def _built(kind: str, shape: tuple[int, int], settings: Any, seed: int) -> Forecaster:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return build(kind, shape, settings.model_dump(mode="json"))

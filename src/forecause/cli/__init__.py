@@ -13,7 +13,7 @@ import typer
 
 from forecause import __version__
 from forecause.cli import on_data, on_models, on_runs, on_systems  # commands register themselves
-from forecause.cli.ending import Interrupted, fail, interrupt
+from forecause.cli.ending import Interrupted, fail, interrupt, under_torchrun
 from forecause.cli.options import app
 
 __all__ = ["app", "main", "on_data", "on_models", "on_runs", "on_systems"]
@@ -27,8 +27,8 @@ def root(
     if version:
         typer.echo(f"forecause {__version__}")
         raise typer.Exit
-    several = "TORCHELASTIC_RUN_ID" in os.environ and os.environ.get("RANK") != "0"
-    if several and context.invoked_subcommand not in ("discover", "evaluate"):
+    shared = context.invoked_subcommand in ("discover", "evaluate")
+    if under_torchrun() and os.environ.get("RANK") != "0" and not shared:
         raise typer.Exit  # rank 0 does it alone
 
 

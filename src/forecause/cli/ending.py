@@ -25,8 +25,13 @@ def fail(sentence: str, code: int) -> None:
     raise SystemExit(code)
 
 
+def under_torchrun() -> bool:
+    """Whether torchrun started this process, known without importing torch."""
+    return "TORCHELASTIC_RUN_ID" in os.environ
+
+
 def _last_word() -> AbstractContextManager[bool]:
-    if "TORCHELASTIC_RUN_ID" not in os.environ:  # known without importing torch
+    if not under_torchrun():
         return nullcontext(True)
     from forecause.forecast.distributed import last_word
 

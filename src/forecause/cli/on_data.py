@@ -24,8 +24,6 @@ from forecause.cli.options import (
 from forecause.cli.spread import Ray, asked_workers
 from forecause.options import ByName, HeadChoice, PresetName, ReadoutName, RuleName
 
-CLOSED = ("linear", "additive")  # whose fits are over before a process has started
-
 
 @app.command()
 def discover(
@@ -131,7 +129,6 @@ def discover(
     from forecause.forecast.distributed import joined
     from forecause.knowledge import read_knowledge
     from forecause.pipeline import discover as run
-    from forecause.workers import HERE
 
     asked: dict[str, Any] = {"readout": readout, "select": select, "k": k, "fdr": fdr}
     asked |= {"domain_input": domain_input, "weights": weights, "budget": budget}
@@ -157,7 +154,7 @@ def discover(
             interpolate=interpolate,
             seed=seed,
             device=device,
-            workers=asked_workers(ray, 1 if forecaster in CLOSED else None) if cross_fit else HERE,
+            workers=asked_workers(ray, None),
             report=report,
             **{name: value for name, value in asked.items() if value is not None},
         )

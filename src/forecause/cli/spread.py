@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from forecause.cli.ending import under_torchrun
+
 if TYPE_CHECKING:
     from forecause.workers import Workers
 
@@ -26,6 +28,6 @@ def asked_workers(ray: str | None, jobs: int | None) -> Workers:
     """Those asked for, or one process per core; under torchrun all is done together instead."""
     from forecause.workers import HERE, Workers
 
-    if "TORCHELASTIC_RUN_ID" in os.environ:
+    if under_torchrun():
         return HERE
     return Workers(jobs if jobs is not None else os.cpu_count() or 1, ray)

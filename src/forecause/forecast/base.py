@@ -6,13 +6,14 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import torch
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 from torch import Tensor, nn
 
 from forecause.data.windows import Windows
+from forecause.errors import InputError
 from forecause.forecast.categorical import LabelColumns, Labelled
 from forecause.forecast.likelihood import LIKELIHOODS, Likelihood
 from forecause.forecast.rules import PLAIN, Rules
@@ -64,6 +65,16 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    @classmethod
+    def checked(cls, **asked: Any) -> Self:
+        """What a user asked for; the first mistake as an InputError."""
+        try:
+            return cls(**asked)
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = ".".join(str(part) for part in first["loc"])
+            raise InputError(f"The setting {name}={first['input']!r}: {first['msg']}.") from None
+
 
 class ForecasterSettings(Settings):
     """What the settings of every forecaster hold."""
@@ -86,7 +97,7 @@ class Forecaster(nn.Module, ABC):
 
     kind: str
     read_windows: ClassVar[int] = 2000  # over which relevance is averaged, at most
-    separate_targets: ClassVar[bool] = False  # the first axis of every parameter is the target
+    separate_targets: bool = False  # the first axis of every parameter is the target
     logits: ClassVar[bool] = False  # outputs of a label are its levels' logits
 
     def __init__(self, shape: tuple[int, int], settings: Settings, head: str = "mse") -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from forecause.forecast.base import Forecaster
 from forecause.forecast.rules import PLAIN, Rules, activation, layer_norm, scale_gradient
 from forecause.forecast.training import Trained, TrainedSettings, TrainingSettings
 from forecause.options import HeadName
@@ -31,6 +32,12 @@ class Prior:
 
     mask: Tensor  # (token, token), minus infinity where a token is in the future
     domain: Tensor  # (batch,) or (1,): the domain's index, 0 where there are none
+
+    @classmethod
+    def of(cls, model: Forecaster, past: Tensor) -> Prior:
+        """That of a model with a buffer `mask`."""
+        domain = model.domain_of(past) if model.domains else torch.zeros(1, dtype=torch.long)
+        return cls(model.get_buffer("mask"), domain.to(past.device))
 
 
 class Block(nn.Module):
@@ -73,6 +80,14 @@ class Block(nn.Module):
         return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
 
+def run_blocks(blocks: nn.ModuleList, x: Tensor, prior: Prior, asked: int, rules: Rules) -> Tensor:
+    """x (batch, token, width) -> its last `asked` tokens after all blocks."""
+    for block in list(blocks)[:-1]:
+        x = block(x, prior, x.shape[1], rules)
+    last: Tensor = blocks[-1](x, prior, asked, rules)
+    return last
+
+
 class DeepTransformer(Trained):
     """A token sees every token of its own and earlier time steps; the output at the token of
     variable i and step tau is the forecast of variable i at tau + 1."""
@@ -110,7 +125,7 @@ class DeepTransformer(Trained):
 
     def attentions(self, past: Tensor) -> list[Tensor]:
         """The attention weights of every layer, (batch, head, query token, key token)."""
-        x, prior, found = self._tokens(past), self._prior(past), []
+        x, prior, found = self._tokens(past), Prior.of(self, past), []
         for block in self.blocks:
             assert isinstance(block, Block)
             normed = _norm(block.norm_attention, x, PLAIN)
@@ -134,19 +149,12 @@ class DeepTransformer(Trained):
             tokens = tokens + self.domain[self.domain_of(past)][:, None]
         return tokens
 
-    def _prior(self, past: Tensor) -> Prior:
-        domain = self.domain_of(past) if self.domains else torch.zeros(1, dtype=torch.long)
-        return Prior(self.get_buffer("mask"), domain.to(past.device))
-
     def _everywhere(self, past: Tensor) -> Tensor:
         return self._run(past, self.max_lag * self.n_variables, PLAIN)
 
     def _run(self, past: Tensor, asked: int, rules: Rules) -> Tensor:
         """What the head gives at the last `asked` tokens, (batch, step, variable, output)."""
-        x, prior = self._tokens(past), self._prior(past)
-        for i, block in enumerate(self.blocks):
-            last = i == len(self.blocks) - 1
-            x = block(x, prior, asked if last else x.shape[1], rules)
+        x = run_blocks(self.blocks, self._tokens(past), Prior.of(self, past), asked, rules)
         out = self.head(_norm(self.norm, x, rules))
         return out.unflatten(1, (-1, self.n_variables))
 

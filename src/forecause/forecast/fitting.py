@@ -80,7 +80,7 @@ def fit_forecaster(
     shared = {"labels": LabelColumns.of(windows)} | ({"weights": weights} if weights else {})
 
     def fitted(name: str, member_head: str, known: int) -> Forecaster:
-        settings = sized(preset_settings(name, preset, member_head), windows)
+        settings = sized(preset_settings(name, preset, member_head), windows.inputs)
         settings = settings.model_copy(update=shared | {"domains": known})
         settings = plan.applied(name, settings) if plan else settings
         member = seeded_build(name, windows.shape, settings, seed).to(device)

@@ -20,9 +20,9 @@ READ_WINDOWS = 500
 BATCH = 50
 
 
-def sized(settings: ForecasterSettings, windows: Windows) -> ForecasterSettings:
-    """The settings with as many inputs per target as a network is given of these windows."""
-    if isinstance(settings, SeparateSettings) and windows.inputs > MANY:
+def sized(settings: ForecasterSettings, inputs: int) -> ForecasterSettings:
+    """The settings with as many inputs per target as a network is given of so many."""
+    if isinstance(settings, SeparateSettings) and inputs > MANY:
         return settings.model_copy(update={"inputs": MOST_INPUTS})
     return settings
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -77,13 +78,17 @@ class Trained(Forecaster):
             train(self, lesson, self.settings.training)
             return
 
+        each = lesson
+        if lesson.seconds is not None:
+            each = replace(lesson, seconds=lesson.seconds / len(weights))
+
         def learn(penalty: Penalty | None) -> None:
             self.penalty = penalty
-            train(self, lesson, self.settings.training)
+            train(self, each, self.settings.training)
             self.penalty = None
 
         # Shrunk for different times, the slopes of targets could not be compared.
-        self.separate_targets = False  # type: ignore[misc]
+        self.separate_targets = False
         weight = learn_sparsely(self, lesson, weights, learn)
         self.settings = self.settings.model_copy(update={"sparsity": (weight,)})
 

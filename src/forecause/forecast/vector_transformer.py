@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from forecause.forecast.deep_transformer import Block, DeepTransformerSettings, Prior
+from forecause.forecast.deep_transformer import Block, DeepTransformerSettings, Prior, run_blocks
 from forecause.forecast.rules import PLAIN, Rules, layer_norm
 from forecause.forecast.training import Trained, TrainedSettings
 from forecause.options import HeadName
@@ -63,11 +63,7 @@ class VectorTransformer(Trained):
 
     def states(self, past: Tensor, asked: int, rules: Rules = PLAIN) -> Tensor:
         """The last `asked` tokens after all blocks, (batch, step, width)."""
-        x, prior = self._tokens(past), self._prior(past)
-        for i, block in enumerate(self.blocks):
-            last = i == len(self.blocks) - 1
-            x = block(x, prior, asked if last else x.shape[1], rules)
-        return x
+        return run_blocks(self.blocks, self._tokens(past), Prior.of(self, past), asked, rules)
 
     def _tokens(self, past: Tensor) -> Tensor:
         """past (batch, step, variable) -> tokens (batch, step, width)."""
@@ -75,10 +71,6 @@ class VectorTransformer(Trained):
         if self.domains:
             tokens = tokens + self.domain[self.domain_of(past)][:, None]
         return tokens
-
-    def _prior(self, past: Tensor) -> Prior:
-        domain = self.domain_of(past) if self.domains else torch.zeros(1, dtype=torch.long)
-        return Prior(self.get_buffer("mask"), domain.to(past.device))
 
     def _run(self, past: Tensor, rules: Rules) -> Tensor:
         """What the head gives for every variable, (batch, variable, output)."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from pydantic import Field, ValidationError
+from pydantic import Field
 from torch import Tensor
 
 from forecause.errors import InputError
@@ -78,7 +78,7 @@ def pretrain(
     not the time, and the same seed gives the same weights. Further settings are the fields of
     PretrainSettings, by name.
     """
-    chosen = _settings(settings)
+    chosen = PretrainSettings.checked(**settings)
     if minutes <= 0 or (rounds is not None and rounds < 1):
         raise InputError("Pretraining needs more than 0 minutes, or at least 1 round.")
     folder = Path(out)
@@ -253,12 +253,3 @@ def _var(window: Tensor, asked: Tensor) -> Tensor:
 
 def _share(progress: Progress, minutes: float, rounds: int | None) -> float:
     return progress.seconds / (60 * minutes) if rounds is None else progress.rounds / rounds
-
-
-def _settings(asked: dict[str, Any]) -> PretrainSettings:
-    try:
-        return PretrainSettings(**asked)
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"The setting {name}={first['input']!r}: {first['msg']}.") from None

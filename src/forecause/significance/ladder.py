@@ -1,4 +1,4 @@
-"""Does an input help at all? Closed-form tests of every (target, source, lag).
+"""The ladder of models in which the inputs of every target are tested.
 
 Models of growing richness are fitted to every target: straight lines and splines of all inputs,
 the same of the plausible inputs alone, and splines with products of pairs of these. The one that
