@@ -22,7 +22,7 @@ from forecause.forecast.additive import AdditiveSettings
 from forecause.forecast.base import Forecaster, ForecasterSettings
 from forecause.forecast.registry import preset_settings, seeded_build
 from forecause.forecast.regression import WORK as FIT_WORK
-from forecause.forecast.screen import MANY, sized
+from forecause.forecast.screen import sized
 from forecause.forecast.training import TrainedSettings
 from forecause.reading import READ_WINDOWS
 from forecause.significance.ladder import (
@@ -30,6 +30,7 @@ from forecause.significance.ladder import (
     MOST_PLAUSIBLE,
     WORK_OF_TARGETS,
     WORK_PER_TARGET,
+    is_crowded,
 )
 from forecause.significance.ladder import WORK as TEST_WORK
 from forecause.significance.sample import MOST_WINDOWS
@@ -92,7 +93,7 @@ def test_seconds(windows: Windows) -> float:
     work = 0.0
     for features in (windows.inputs, terms * windows.inputs):
         work += 4 * min(count * features**2, TEST_WORK)
-    few = terms * MOST_PLAUSIBLE if windows.inputs > MANY else 0
+    few = terms * MOST_PLAUSIBLE if is_crowded(windows.inputs, count) else 0
     pairs = 2 * MOST_PAIRED**2
     most = min(WORK_PER_TARGET, WORK_OF_TARGETS / windows.shape[1])
     # products are fitted for some targets

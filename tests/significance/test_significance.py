@@ -5,10 +5,13 @@ import xarray as xr
 
 from forecause.data import Panel, Windows
 from forecause.errors import InputError
+from forecause.graph.fdr import adjusted_p_values
+from forecause.significance import ladder
 from forecause.significance.designs import Design
 from forecause.significance.ladder import edge_tests
 from forecause.significance.robust import Wald
 from forecause.significance.sample import Sample
+from forecause.simulate import simulate
 from systems import CHAIN_EDGES
 
 
@@ -95,11 +98,35 @@ def test_p_values_of_unrelated_variables_are_uniform():
 
 
 def test_with_few_windows_only_lines_are_tested():
-    x = np.random.default_rng(0).normal(size=(60, 4))
+    x = np.random.default_rng(0).normal(size=(125, 4))
     windows = windows_of(x, 2)
     straight = robust_p_values(windows, list(np.arange(8)[:, None]), range(4))
     found = p_values_of(windows).sel(lag=1).values
     np.testing.assert_allclose(found, straight[:, 4:], rtol=1e-9)
+
+
+def test_where_inputs_crowd_the_windows_the_plausible_ones_show_more(monkeypatch):
+    found = {}
+    for enough in (0, ladder.WINDOWS_PER_INPUT):
+        monkeypatch.setattr(ladder, "WINDOWS_PER_INPUT", enough)
+        true = false = 0
+        for seed in range(8):
+            system = simulate(
+                nodes=8, max_lag=5, in_degree=2, mechanism="linear", rows=200, seed=seed
+            )
+            edges = adjusted_p_values(p_values_of(windows_of(system.values, 5)).values) <= 0.1
+            causes = system.graph.adjacency.values.astype(bool)
+            true, false = true + (edges & causes).sum(), false + (edges & ~causes).sum()
+        found[enough] = true, false
+    (true, _), (more, false) = found.values()
+    assert more > 1.3 * true
+    assert false < 0.15 * (more + false)
+
+
+def test_noise_alone_has_no_edges_where_inputs_crowd_the_windows():
+    noise = [np.random.default_rng(seed).normal(size=(150, 4)) for seed in range(30)]
+    false = [adjusted_p_values(p_values_of(windows_of(x, 5)).values).min() <= 0.05 for x in noise]
+    assert sum(false) <= 5  # 1.5 are to be expected
 
 
 def test_more_inputs_than_windows_is_refused():

@@ -1,8 +1,8 @@
 """The ladder of models in which the inputs of every target are tested.
 
 Models of growing richness are fitted to every target: straight lines and splines of all inputs,
-the same of the plausible inputs alone, and splines with products of pairs of these. The one that
-predicts held-out windows best is the one in which the target's inputs are tested.
+where these are many the same of the plausible ones alone, and splines with products of pairs.
+The one that predicts held-out windows best is the one in which the target's inputs are tested.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from forecause.significance.sample import Sample
 HELD_OUT = 0.2
 RIDGE = 1e-4  # of the fits that are compared on held-out windows
 WINDOWS_PER_FEATURE, MOST_FEATURES = 5, 4000  # a richer model is tried within these bounds
+WINDOWS_PER_INPUT = 15  # with fewer, all inputs at once blur each other
 WORK, WORK_PER_TARGET = 1e11, 4e9  # windows times squared features of one fit, at most
 WORK_OF_TARGETS = 2e11  # of a fit to every target
 DRAWS = 100  # resamples of time
@@ -81,6 +82,11 @@ def edge_tests(
     )
 
 
+def is_crowded(inputs: int, windows: int) -> bool:
+    """Whether the plausible ones of so many inputs are also tried alone."""
+    return inputs > MANY or windows < WINDOWS_PER_INPUT * inputs
+
+
 class _Ladder:
     """The best model so far for every target column, and its p-values (target, input)."""
 
@@ -88,6 +94,7 @@ class _Ladder:
         self.effort = effort
         self.work_per_target = min(WORK_PER_TARGET, WORK_OF_TARGETS / windows.shape[1])
         self.inputs = Inputs.of(windows)
+        self.windows = len(windows)
         self.columns = windows.shape[1]
         self.early, self.late = Sample.early_and_late(windows, HELD_OUT)
         sample = self.early + self.late
@@ -125,7 +132,7 @@ class _Ladder:
         order = np.argsort(rank, kind="stable")
         plausible = order[rank[order] < PLAUSIBLE]
         few = np.sort(plausible[:MOST_PLAUSIBLE])
-        if len(few) and self.allowed[target].sum() > MANY:
+        if len(few) and is_crowded(int(self.allowed[target].sum()), self.windows):
             self._try(target, self.designs.straight(few))
             self._try(target, self.designs.curved(few))
         paired = np.sort(plausible[:MOST_PAIRED])
