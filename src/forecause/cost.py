@@ -70,7 +70,7 @@ def expected_cost(windows: Windows, kinds: Sequence[str], preset: str = "default
     steps = {}
     for kind in kinds:
         settings = sized(preset_settings(kind, preset), windows.inputs)
-        if isinstance(settings, TrainedSettings):
+        if isinstance(settings, TrainedSettings) and settings.training.max_steps:
             step = step_seconds(kind, settings, windows)
             steps[kind] = settings.training.max_steps
             fits = max(1, len(settings.sparsity))

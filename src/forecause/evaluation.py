@@ -15,7 +15,7 @@ from forecause.data.windows import Scale, Windows
 from forecause.errors import InputError
 from forecause.forecast import fit_forecaster
 from forecause.forecast.base import Forecaster, Report, silent
-from forecause.forecast.registry import CLOSED_FORM
+from forecause.forecast.fitting import INSTANT
 from forecause.forecast.rolling import roll
 from forecause.pipeline import DiscoverSettings, fit_as_asked, make_settings
 from forecause.seasonal import Season, naive_error, repeated, seasons_of
@@ -112,7 +112,7 @@ def rolling_origin(
     _check(steps, origins, season, refit)
     if chosen.per_series:
         panel = panel.with_domain(panel.series, panel.series_names)
-    every = refit == "every" or (refit == "auto" and chosen.forecaster in CLOSED_FORM)
+    every = refit == "every" or (refit == "auto" and chosen.forecaster in INSTANT)
     rounds = _rounds(panel, chosen.max_lag, steps, origins)
     first = _known(panel, rounds[0].known, chosen.max_lag)
     seasons = seasons_of(first.panel, season)

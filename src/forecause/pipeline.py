@@ -20,8 +20,7 @@ from forecause.discovery import Discovery
 from forecause.errors import InputError
 from forecause.forecast import Fitted, distributed, fit_forecaster
 from forecause.forecast.base import Report, Settings, silent
-from forecause.forecast.fitting import WITH_WEIGHTS, kinds_tried
-from forecause.forecast.registry import CLOSED_FORM
+from forecause.forecast.fitting import INSTANT, WITH_WEIGHTS, kinds_tried
 from forecause.knowledge import Knowledge, rule_texts
 from forecause.lag_window import propose_max_lag
 from forecause.options import ByName, ForecasterName, HeadChoice, PresetName, ReadoutName, RuleName
@@ -106,7 +105,7 @@ def discover(
     knowledge.required(panel.coding.variables, chosen.max_lag)  # mistakes show before training
     fit = partial(fit_as_asked, settings=chosen, plan=plan)
     forecaster, losses, surprise = fit(windows, report=report)
-    if chosen.forecaster in CLOSED_FORM and workers.ray is None:
+    if chosen.forecaster in INSTANT and workers.ray is None:
         workers = HERE  # the fit is over before a process has started
     parts = fit_parts(fit, windows, chosen.cross_fit, report, workers)
     device = pick_device(chosen.device)  # other processes hand their parts back without it

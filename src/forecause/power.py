@@ -23,7 +23,7 @@ from torch import Tensor
 from forecause.data.panel import Panel
 from forecause.errors import InputError
 from forecause.forecast.base import Forecaster, Report, silent
-from forecause.forecast.registry import CLOSED_FORM
+from forecause.forecast.fitting import INSTANT
 from forecause.graph.lagged import LaggedGraph
 from forecause.workers import HERE, Workers, gather
 
@@ -128,8 +128,8 @@ def measure_power(
 ) -> Power:
     """Simulate as many windows as the run had, rediscover with its settings, and compare.
 
-    `repeats` is 5 by default where all forecasters have a closed form, and 1 otherwise; `workers`
-    do the repetitions.
+    `repeats` is 5 by default where all forecasters are fitted in a moment, and 1 otherwise;
+    `workers` do the repetitions.
     """
     if found.data.labels:
         raise InputError(
@@ -156,8 +156,8 @@ def measure_power(
 
 
 def is_quick(found: Discovery) -> bool:
-    """Whether all forecasters of the run have a closed form."""
-    return set(found.losses.columns) <= {"naive", "chosen", *CLOSED_FORM}
+    """Whether all forecasters of the run are fitted in a moment."""
+    return set(found.losses.columns) <= {"naive", "chosen", *INSTANT}
 
 
 def _repetitions(

@@ -195,9 +195,7 @@ def test_fine_tuning_changes_norms_and_node_vectors_and_lowers_the_loss(chain_wi
 
 def test_zero_shot_changes_nothing_and_seeds_reproduce(chain_windows, weights):
     model, again = (
-        fit_forecaster(
-            "pretrained", chain_windows, preset="quick", weights=str(weights), seed=3
-        ).forecaster
+        fit_forecaster("pretrained", chain_windows, weights=str(weights), seed=3).forecaster
         for _ in range(2)
     )
     kept = load_network(weights).state_dict()
@@ -255,7 +253,7 @@ def test_wrong_weights_are_an_input_error(tmp_path, weights):
 
 
 def test_it_comes_with_weights_that_need_no_training(chain_windows):
-    zero_shot = fit_forecaster("pretrained", chain_windows, preset="quick")
+    zero_shot = fit_forecaster("pretrained", chain_windows)
     straight = fit_forecaster("linear", chain_windows)
     ours, theirs = zero_shot.losses["pretrained"], straight.losses["linear"]
     assert (ours < 1.02 * theirs).all()

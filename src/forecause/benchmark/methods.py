@@ -148,7 +148,7 @@ METHODS: dict[str, Method] = {
     ),
     "additive": _ours("Forecause, additive", cost=2.0, forecaster="additive"),
     "linear": _ours("Forecause, linear", cost=2.0, forecaster="linear"),
-    "pretrained": _ours("Forecause, pretrained", cost=2.0, forecaster="pretrained", preset="quick"),
+    "pretrained": _ours("Forecause, pretrained", cost=2.0, forecaster="pretrained"),
     "low-complexity": _ours(
         "Forecause, low complexity", cost=50.0, forecaster="vector", preset="sparse"
     ),

@@ -55,7 +55,7 @@ def _of_preset(kind: str, preset: str) -> ForecasterSettings:
     settings = FORECASTERS[kind][1]()
     if preset == "quick" and isinstance(settings, ChronosSettings):
         return ChronosSettings.zero_shot(settings.weights)
-    if preset == "quick" and isinstance(settings, PretrainedSettings):
+    if preset != "paper" and isinstance(settings, PretrainedSettings):
         return PretrainedSettings.zero_shot()
     if preset == "quick" and hasattr(settings, "training"):
         short = settings.training.model_copy(update={"max_steps": 1000, "rate_drops": 1})

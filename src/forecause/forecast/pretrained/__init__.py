@@ -21,7 +21,7 @@ OWN_WEIGHTS = Path(__file__).with_name("weights.safetensors")  # forecause pretr
 
 
 class PretrainedSettings(TrainedSettings):
-    """The default fine-tunes norm layers and node vectors; `zero_shot` trains nothing."""
+    """These fine-tune norm layers and node vectors; `zero_shot`, the default, trains nothing."""
 
     weights: str | None = None  # what `forecause pretrain` wrote; None: those that come with it
     network: NetworkSettings | None = None  # None: as in the weights, which are then loaded
