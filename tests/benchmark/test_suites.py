@@ -20,7 +20,7 @@ CELLS = {str(sorted(cell.system.items())): cell for suite in SIMULATED for cell 
 
 def test_every_table_and_figure_of_the_study_has_a_suite():
     assert set(SUITES) == {
-        "quick", "linear", "calibration", "calibration-size",
+        "quick", "linear", "calibration", "calibration-size", "few-rows",
         "highdim-linear", "highdim-nonlinear", "longrange-linear", "longrange-nonlinear",
         "nonlinearity", "latent", "noise", "ns-regular", "ns-extreme", "low-drift", "variants",
         "top-k", "cnn", "uncertainty", "interventions", "domain-index", "post-processing",

@@ -123,6 +123,14 @@ def test_where_inputs_crowd_the_windows_the_plausible_ones_show_more(monkeypatch
     assert false < 0.15 * (more + false)
 
 
+def test_suspects_do_not_crowd_the_windows_again():
+    system = simulate(nodes=8, max_lag=5, in_degree=2, mechanism="linear", rows=200, seed=0)
+    windows = windows_of(system.values, 5)
+    found = p_values_of(windows)
+    suspected = p_values_of(windows, xr.ones_like(found, dtype=bool))
+    xr.testing.assert_equal(suspected, found)
+
+
 def test_noise_alone_has_no_edges_where_inputs_crowd_the_windows():
     noise = [np.random.default_rng(seed).normal(size=(150, 4)) for seed in range(30)]
     false = [adjusted_p_values(p_values_of(windows_of(x, 5)).values).min() <= 0.05 for x in noise]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from forecause.budget import Plan
 
 NETWORKS = ["mlp", "transformer"]  # of `auto`, besides the closed forms
-NEURAL_FROM = 500  # windows; with fewer, `auto` asks the pretrained network about the mean
+NEURAL_FROM = 500  # windows; with fewer, `auto` does not ask networks about the mean
 INSTANT = (*CLOSED_FORM, "pretrained")  # fitted in a moment
 MOST_CURVED = 1000  # inputs; with more the additive model's curves are too many
 WINDOWS_PER_CURVE = 8  # and with fewer windows per input, too
@@ -126,17 +126,14 @@ def kinds_tried(
 ) -> list[str]:
     """The kinds that are fitted, simple to rich: the one asked for, or those of `auto`.
 
-    With few windows the pretrained one comes first and the others have to beat it: networks would
-    take far longer and forecast worse. With many inputs the transformer takes many times as long as
-    MLPs that read the same ones.
+    With few windows networks take far longer and do not rank the inputs better; with many inputs
+    the transformer takes many times as long as MLPs that read the same ones.
     """
     kinds = [kind]
     if kind == "auto":
         kinds = closed_forms(windows)
         if len(windows) >= NEURAL_FROM or head != "mse":
             kinds += NETWORKS if windows.inputs <= MANY else NETWORKS[:1]
-        elif windows.inputs <= MANY:
-            kinds = ["pretrained", *kinds]
     if preset == "paper":
         kinds = ["deep-transformer" if name == "transformer" else name for name in kinds]
     return kinds
@@ -155,7 +152,7 @@ def _candidates(
 ) -> list[tuple[str, str, int]]:
     """Kind, head and domains of every forecaster to fit, simple to rich.
 
-    Among several, what is fitted in a moment is tried for all domains together as well as for each.
+    Among several, a closed form is tried for all domains together as well as for each.
     """
     if head not in ("auto", *LIKELIHOODS):
         names = ", ".join([*LIKELIHOODS, "auto"])
@@ -171,6 +168,6 @@ def _candidates(
         for name in kinds_tried(kind, windows, head, preset)
         for h in (heads if name in NEURAL else ("mse",))
         for known in (
-            (0, domains) if domains and kind == "auto" and name in INSTANT else (domains,)
+            (0, domains) if domains and kind == "auto" and name in CLOSED_FORM else (domains,)
         )
     ]

@@ -125,17 +125,15 @@ class _Ladder:
 
     def try_plausible(self, target: int, suspects: npt.NDArray[np.bool_] | None) -> None:
         """Fit models of the plausible inputs alone to one target."""
+        few = self._plausible(self.smallest[target], MOST_PLAUSIBLE)
+        if len(few) and is_crowded(int(self.allowed[target].sum()), self.windows):
+            self._try(target, self.designs.straight(few))
+            self._try(target, self.designs.curved(few))
         rank = self.smallest[target].copy()
         if suspects is not None:
             believed = suspects & self.allowed[target]
             rank[believed] = np.minimum(rank[believed], PLAUSIBLE / 2)
-        order = np.argsort(rank, kind="stable")
-        plausible = order[rank[order] < PLAUSIBLE]
-        few = np.sort(plausible[:MOST_PLAUSIBLE])
-        if len(few) and is_crowded(int(self.allowed[target].sum()), self.windows):
-            self._try(target, self.designs.straight(few))
-            self._try(target, self.designs.curved(few))
-        paired = np.sort(plausible[:MOST_PAIRED])
+        paired = self._plausible(rank, MOST_PAIRED)
         if len(paired) > 1 and self._hints_at_products(target, paired):
             self._try(target, self.designs.pairs(paired))
 
@@ -150,6 +148,11 @@ class _Ladder:
                 if self.best[target] is fit:
                     found[target, fit.design.inputs] = shares[place]
         return found
+
+    def _plausible(self, p_values: Array, most: int) -> Index:
+        """The inputs with the smallest p-values, in their own order."""
+        order = np.argsort(p_values, kind="stable")[:most]
+        return np.sort(order[p_values[order] < PLAUSIBLE])
 
     def _affords(self, design: Design) -> bool:
         most = min(MOST_FEATURES, len(self.early) / WINDOWS_PER_FEATURE)
