@@ -15,8 +15,8 @@ def table(values, names="abc"):
     return pd.DataFrame(values, columns=list(names))
 
 
-def test_a_chain_is_found_without_being_told_anything():
-    found = fc.discover(table(chain()), max_lag=3, preset="quick")
+def test_a_chain_is_found_without_being_told_anything_whatever_the_order_of_columns():
+    found = fc.discover(table(chain()[:, [2, 0, 1]], "cab"), max_lag=3, preset="quick")
     assert edge_set(found.graph) == CHAIN_EDGES
     edges = found.graph.edges.set_index(["source", "target"])
     assert edges.loc[("a", "b"), "sign"] == 1
@@ -58,12 +58,6 @@ def test_permuting_the_columns_permutes_the_graph(forecaster):
     np.testing.assert_allclose(aligned, straight.scores, rtol=1e-3, atol=1e-6)
 
 
-def test_permuting_the_columns_permutes_the_graph_of_the_default():
-    values, order = chain(), [2, 0, 1]
-    turned = fc.discover(table(values[:, order], "cab"), max_lag=2, preset="quick")
-    assert edge_set(turned.graph) == CHAIN_EDGES
-
-
 def test_rescaling_a_variable_changes_nothing():
     values = chain()
     scaled = values * [1e-3, 1.0, 1e4] + [5.0, 0.0, -1e5]
@@ -88,7 +82,7 @@ def test_the_same_seed_gives_the_same_graph_bit_for_bit(transformer):
 
 def test_another_seed_gives_other_scores():
     one, two = (
-        fc.discover(table(chain(300)), 1, forecaster="cnn", preset="quick", seed=s) for s in (0, 1)
+        fc.discover(table(chain(300)), 1, forecaster="mlp", preset="quick", seed=s) for s in (0, 1)
     )
     assert not one.scores.equals(two.scores)
 
