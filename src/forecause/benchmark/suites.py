@@ -170,7 +170,7 @@ FEW_ROWS = Suite(
         "dynotears",
     ),
     rows=(200, 300, 500),
-    seeds=10,
+    seeds=5,
     limit=120.0,
     metrics=("f1", "fdr", "recall"),
     axis="mechanism",
