@@ -70,12 +70,12 @@ def expected_cost(windows: Windows, kinds: Sequence[str], preset: str = "default
     steps = {}
     for kind in kinds:
         settings = sized(preset_settings(kind, preset), windows.inputs)
-        if isinstance(settings, TrainedSettings) and settings.training.max_steps:
-            step = step_seconds(kind, settings, windows)
-            steps[kind] = settings.training.max_steps
-            fits = max(1, len(settings.sparsity))
+        if isinstance(settings, TrainedSettings):
+            most, fits = settings.training.max_steps, max(1, len(settings.sparsity))
             batches = READ_WINDOWS / settings.training.batch_size
-            seconds[kind] = step * (fits * steps[kind] + 2 * batches)
+            seconds[kind] = step_seconds(kind, settings, windows) * (fits * most + 2 * batches)
+            if most:  # a network that is used as it is has no steps to cut
+                steps[kind] = most
         else:
             seconds[kind] = fit_seconds(windows, _features(kind, windows))
     return Cost(seconds, memory_gb(windows, kinds), steps)

@@ -103,6 +103,14 @@ def _random_at_true_density(
     return [Answer(random_at_density(density)(panel, max_lag, seed))]
 
 
+def _transformer_at_true_degree(
+    panel: Panel, max_lag: int, seed: int, truth: LaggedGraph
+) -> list[Answer]:
+    """As many causes per variable as the one with most of them has."""
+    k = int(truth.adjacency.sum(("source", "lag")).max())
+    return _discover(panel, max_lag, seed, forecaster="transformer", select="top-k", k=k)
+
+
 def _ours(label: str, cost: float = 10.0, **settings: Any) -> Method:
     run, expect = partial(_discover, **settings), partial(_expected_seconds, **settings)
     preload = ("forecause.pipeline",)
@@ -143,8 +151,12 @@ _PAPER_RULES: dict[str, Any] = {"readout": "lrp", "select": "top-k", "k": 3}
 METHODS: dict[str, Method] = {
     "forecause": _ours("Forecause"),
     "forecause-transformer": _ours("Forecause, transformer", forecaster="transformer"),
-    "transformer-top3": _ours(
-        "Forecause, transformer, k = 3", forecaster="transformer", select="top-k", k=3
+    "transformer-oracle-k": Method(
+        "Forecause, transformer (oracle in-degree)",
+        oracle_run=_transformer_at_true_degree,
+        ours=True,
+        preload=("forecause.pipeline",),
+        cost=10.0,
     ),
     "additive": _ours("Forecause, additive", cost=2.0, forecaster="additive"),
     "linear": _ours("Forecause, linear", cost=2.0, forecaster="linear"),

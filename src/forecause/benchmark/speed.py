@@ -65,6 +65,23 @@ def measure(kind: str, preset: str, shape: tuple[int, int]) -> Speed:
     )
 
 
+def compiled(kind: str, preset: str, shape: tuple[int, int]) -> str:
+    """What torch.compile costs once and makes of a step."""
+    settings = sized(preset_settings(kind, preset), shape[0] * shape[1])
+    assert isinstance(settings, TrainedSettings)
+    model = seeded_build(kind, shape, settings, seed=0)
+    batch = torch.randn(settings.training.batch_size, shape[0] + 1, shape[1])
+    plain = best_of(training_step(model, batch), 30)
+    model.loss = torch.compile(model.loss)  # type: ignore[method-assign]
+    step = training_step(model, batch)
+    once = best_of(step, 1)
+    after = best_of(step, 30)
+    return (
+        f"- {kind}, {preset}: {once:.0f} s to compile, then {1e3 * after:.1f} ms a step "
+        f"instead of {1e3 * plain:.1f} ms"
+    )
+
+
 def _read(model: Forecaster, batch: torch.Tensor) -> object:
     return model.jacobian(batch[:, :-1])
 
@@ -85,11 +102,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--variables", type=int, default=10)
     parser.add_argument("--max-lag", type=int, default=5)
+    parser.add_argument("--compile", action="store_true", help="only try torch.compile")
     asked = parser.parse_args()
     peak = matmul_speed(1024, torch.float32)
     show = Console(width=10_000).print
     show(f"{torch.get_num_threads()} threads, peak {peak / 1e9:.0f} GFLOP/s", markup=False)
     for kind, preset in CASES:
+        if asked.compile:
+            show(compiled(kind, preset, (asked.max_lag, asked.variables)), highlight=False)
+            continue
         for line in measure(kind, preset, (asked.max_lag, asked.variables)).sentences(peak):
             show(line, markup=False, highlight=False)
 

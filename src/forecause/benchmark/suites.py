@@ -1,4 +1,4 @@
-"""The suites: what each table and figure of the paper is made of, as data.
+"""The suites: what each table and figure of the paper is made of, as data, and our own studies.
 
 A suite is a list of cells (the columns of a table: how to simulate), methods (its rows), sizes
 and seeds. The paper does not name the nonlinear form of its nonlinear tables; here it is monotonic.
@@ -9,6 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from forecause.benchmark.calibration import (
+    CALIBRATION,
+    CALIBRATION_SIZE,
+    FEW_ROWS,
+    LINEAR,
+    MECHANISMS,
+)
 from forecause.benchmark.real.suites import REAL_SUITES
 from forecause.benchmark.scaling import SCALING, SCREENING
 from forecause.benchmark.suite import BASE, BY_ROWS, PAPER_ROWS, Cell, Suite, System
@@ -105,76 +112,6 @@ def _changing(name: str, **system: Any) -> list[Cell]:
         for s in (2, 5, 10)
     ]
 
-
-MECHANISMS = (
-    _own("linear"),
-    _own("monotonic", **MONOTONIC),
-    _own("PL + monotonic", mechanism="piecewise-linear+monotonic"),
-    _own("MLP-add", mechanism="mlp-add"),
-    _own("MLP-concat", mechanism="mlp-concat"),
-)
-
-LINEAR = Suite(
-    "linear",
-    "The first promise: linear systems of 10 variables, lag 5, 10,000 rows",
-    cells=(
-        Cell("any in-degree", {"nodes": 10, "max_lag": 5}),
-        Cell("in-degree 3", {"nodes": 10, "max_lag": 5, "in_degree": 3, "max_in_degree": 3}),
-    ),
-    methods=("forecause", "transformer-top3", "var-fdr"),
-    rows=(10_000,),
-    seeds=5,
-    only={"transformer-top3": ("in-degree 3",)},
-    note="k = 3 is what every variable of its column has: an answer to be read as an oracle's.",
-)
-
-CALIBRATION = Suite(
-    "calibration",
-    "Edges without the truth: realised against nominal false discovery rate, and F1, by rule",
-    cells=MECHANISMS,
-    methods=("selection-rules", "var-fdr", "pcmci+"),
-    rows=(500, 2_000, 10_000, 50_000),
-    seeds=3,
-    limit=900.0,
-    metrics=("fdr", "f1", "recall"),
-    axis="mechanism",
-    note="Forecause trains once per system and every rule is applied to the same fit; the default "
-    "is `tests and floor` at 5 % with 500 rows and at 2 % with more. The best-threshold F1 of the "
-    "relevance is under oracle.",
-)
-
-CALIBRATION_SIZE = replace(
-    CALIBRATION,
-    name="calibration-size",
-    title="The same with 5 and with 25 variables",
-    cells=tuple(
-        Cell(f"{cell.name} n={nodes}", {**cell.system, "nodes": nodes})
-        for nodes in (5, 25)
-        for cell in MECHANISMS
-    ),
-    rows=(2_000, 10_000),
-    seeds=2,
-)
-
-FEW_ROWS = Suite(
-    "few-rows",
-    "Few rows: 200, 300 and 500 of 10 variables with lag 5",
-    cells=MECHANISMS,
-    methods=(
-        "forecause",
-        "pretrained",
-        "var-fdr",
-        "pcmci+",
-        "pcmci-fdr",
-        "var-lingam",
-        "dynotears",
-    ),
-    rows=(200, 300, 500),
-    seeds=5,
-    limit=120.0,
-    metrics=("f1", "fdr", "recall"),
-    axis="mechanism",
-)
 
 SUITES: dict[str, Suite] = {
     suite.name: suite
