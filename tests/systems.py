@@ -14,6 +14,13 @@ def chain(rows: int = 2000, seed: int = 0) -> np.ndarray:
     return x[50:]
 
 
+def bent_chain(rows: int = 400) -> np.ndarray:
+    """The chain with an edge that no linear model sees."""
+    values = chain(rows)
+    values[1:, 0] += np.sin(3 * values[:-1, 2])
+    return values
+
+
 CHAIN_EDGES = {("a", "b", 1), ("b", "c", 2), ("c", "c", 1)}
 
 

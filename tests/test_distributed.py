@@ -12,35 +12,38 @@ import torch
 import forecause as fc
 import ranks_script
 from forecause.forecast.distributed import Ranks
+from systems import bent_chain
 
 HERE = Path(__file__).parent
 
 
-def torchrun(*command):
-    """Two processes on the loopback interface; gives (exit code, stdout, stderr)."""
-    together = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    ended = subprocess.run(
-        [*together, "--nproc_per_node", "2", *map(str, command)],
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory):
+    """Two processes on the loopback interface, their output and the folder they wrote to."""
+    folder = tmp_path_factory.mktemp("together")
+    table().to_csv(folder / "good.csv", index=False)
+    (folder / "bad.csv").write_text("a,b\n" + "1,2\n" * 50)
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    process = subprocess.run(
+        [*torchrun, "--nproc_per_node", "2", HERE / "ranks_script.py", folder],
         env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE)},
         capture_output=True,
         text=True,
         timeout=300,
     )
-    return ended.returncode, ended.stdout, ended.stderr
+    return process, folder
 
 
-def test_two_processes_find_the_graph_of_one_and_write_it_once(tmp_path):
-    table = pd.DataFrame(ranks_script.bent_chain(), columns=list("abc"))
-    table.to_csv(tmp_path / "d.csv", index=False)
-    words = ["discover", tmp_path / "d.csv", "--max-lag", 2, "--forecaster", "mlp"]
-    code, out, err = torchrun(
-        "-m", "forecause", *words, "--preset", "quick", "--out", tmp_path / "run", "--quiet"
-    )
-    assert (code, err) == (0, "")
-    assert out.count("report.html") == 1
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["d.csv", "run"]
-    found = fc.load(tmp_path / "run")
-    alone = fc.discover(table, 2, forecaster="mlp", preset="quick")
+def table():
+    return pd.DataFrame(bent_chain(), columns=list("abc"))
+
+
+def test_two_processes_find_the_graph_of_one_and_write_it_once(ended):
+    process, folder = ended
+    assert process.stdout.count("report.html") == 1
+    assert len(list(folder.glob("run*"))) == 1
+    found = fc.load(folder / "run")
+    alone = fc.discover(table(), 2, forecaster="mlp", preset="quick")
     keys = ["source", "target", "lag"]
     pd.testing.assert_frame_equal(found.graph.edges[keys], alone.graph.edges[keys])
     # float32: the rounding of a gradient grows from step to step, as it does in one process
@@ -49,19 +52,22 @@ def test_two_processes_find_the_graph_of_one_and_write_it_once(tmp_path):
     assert losses[0] == pytest.approx(losses[1], rel=1e-3)
 
 
-def test_training_is_that_of_one_process_and_a_mistake_is_one_sentence_from_both(tmp_path):
-    (tmp_path / "bad.csv").write_text("a,b\n" + "1,2\n" * 50)
-    code, out, err = torchrun(HERE / "ranks_script.py", tmp_path)
-    first, second = (torch.load(tmp_path / f"weights {rank}.pt") for rank in (0, 1))
+def test_training_is_that_of_one_process(ended):
+    _, folder = ended
+    first, second = (torch.load(folder / f"weights {rank}.pt") for rank in (0, 1))
     for kind, weights in ranks_script.all_trained().items():
         for name, values in weights.items():
             torch.testing.assert_close(first[kind][name], values, rtol=1e-7, atol=1e-9)
             assert torch.equal(first[kind][name], second[kind][name])
+
+
+def test_a_mistake_is_one_sentence_from_both(ended):
+    process, folder = ended
     for rank in (0, 1):
-        assert (tmp_path / f"error {rank}.txt").read_text() == "only rank 1 knows"
-    assert (code != 0, out) == (True, "")
-    assert err.count("forecause: Column 'a' is constant") == 1
-    assert "exitcode  : 2" in err
+        assert (folder / f"error {rank}.txt").read_text() == "only rank 1 knows"
+    assert process.returncode != 0
+    assert process.stderr.count("forecause: Column 'a' is constant") == 1
+    assert "exitcode  : 2" in process.stderr
 
 
 def test_the_shares_of_a_batch_are_the_batch():

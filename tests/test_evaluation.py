@@ -16,7 +16,7 @@ from forecause.forecast import build
 from forecause.forecast.linear import Linear, LinearSettings
 from forecause.forecast.rolling import roll as roll_on
 from forecause.seasonal import autocorrelation, find_season
-from systems import chain
+from systems import bent_chain, chain
 
 LINEAR = {"forecaster": "linear", "steps": 4, "origins": 3}
 
@@ -297,11 +297,11 @@ def test_what_follows_a_gap_in_time_is_not_taken_for_the_next_rows():
 
 def test_a_trained_forecaster_is_fitted_once_before_all_origins_and_reproducibly():
     asked = {"forecaster": "mlp", "preset": "quick", "steps": 3, "origins": 2, "seed": 3}
-    values, said = chain(80), []
+    values, said = bent_chain(1000), []
     one = rolling_origin(panel(values), 1, report=lambda what, _: said.append(what), **asked)
     assert said.count("forecasting from origin 2 of 2") == 1
     assert said[-1] == "forecasting from origin 2 of 2"  # no training after it
-    values[77:] += 10
+    values[997:] += 10
     other = rolling_origin(panel(values), 1, **asked)
     columns = ["row", "variable", "step", "method", "forecast"]
     pd.testing.assert_frame_equal(other.forecasts[columns], one.forecasts[columns])

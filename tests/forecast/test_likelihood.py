@@ -9,7 +9,7 @@ from torch import distributions
 
 from forecause.data import Panel, Windows
 from forecause.errors import InputError
-from forecause.forecast import build, fit_forecaster
+from forecause.forecast import build, fit_forecaster, registry
 from forecause.forecast.base import Lesson, over_windows, squared_errors
 from forecause.forecast.choice import Choice
 from forecause.forecast.cnn import CNN, CNNSettings
@@ -153,7 +153,8 @@ def test_the_targets_of_an_mlp_with_a_head_share_nothing():
     assert (after[:, 1] != before[:, 1]).all()
 
 
-def test_auto_gives_each_target_the_head_that_suits_it():
+def test_auto_gives_each_target_the_head_that_suits_it(monkeypatch):
+    monkeypatch.setattr(registry, "QUICK_STEPS", 1000)
     windows = calm_and_wild()
     model, table, _ = fit_forecaster("mlp", windows, preset="quick", head="auto")
     assert isinstance(model, Choice)

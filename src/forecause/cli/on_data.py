@@ -21,7 +21,7 @@ from forecause.cli.options import (
     app,
     one_or_all,
 )
-from forecause.cli.spread import Ray, asked_workers
+from forecause.cli.spread import Ray, asked_workers, power_workers
 from forecause.options import ByName, HeadChoice, PresetName, ReadoutName, RuleName
 
 
@@ -159,7 +159,7 @@ def discover(
             **{name: value for name, value in asked.items() if value is not None},
         )
         if power:
-            found = found.with_power(report=report, workers=asked_workers(ray, None))
+            found = found.with_power(report=report, workers=power_workers(found, ray))
         report("writing the results", 0.0)
         folder = out or Path(f"{data[0].stem}-forecause")
         if ranks.first:

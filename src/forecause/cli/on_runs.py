@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from forecause.cli.options import AsJson, Folder, Quiet, Seed, app, one_or_all
-from forecause.cli.spread import Ray, asked_workers
+from forecause.cli.spread import Ray, power_workers
 from forecause.options import InstantaneousName
 
 
@@ -93,13 +93,11 @@ def power(
 ) -> None:
     """Simulate from a saved run, discover again: which edges can be found in such data?"""
     from forecause import terminal
-    from forecause.power import is_quick
     from forecause.store import load_run
 
     found = load_run(folder)
-    workers = asked_workers(ray, 1 if jobs is None and is_quick(found) else jobs)
     with terminal.progress(quiet) as report:
-        found = found.with_power(seed, repeats, report, workers)
+        found = found.with_power(seed, repeats, report, power_workers(found, ray, jobs))
         found.save(folder)
     terminal.show_power(found, as_json=json)
 

@@ -10,6 +10,7 @@ import typer
 from forecause.cli.ending import under_torchrun
 
 if TYPE_CHECKING:
+    from forecause.discovery import Discovery
     from forecause.workers import Workers
 
 Ray = Annotated[
@@ -31,3 +32,10 @@ def asked_workers(ray: str | None, jobs: int | None) -> Workers:
     if under_torchrun():
         return HERE
     return Workers(jobs if jobs is not None else os.cpu_count() or 1, ray)
+
+
+def power_workers(found: Discovery, ray: str | None, jobs: int | None = None) -> Workers:
+    """Those asked for; starting processes takes longer than repeating a run that is quick."""
+    from forecause.power import is_quick
+
+    return asked_workers(ray, 1 if jobs is None and is_quick(found) else jobs)

@@ -38,6 +38,7 @@ CLOSED_FORM = ("linear", "additive")
 # can have another head than mse, and sparse gradients
 NEURAL = ("mlp", "transformer", "deep-transformer", "vector", "cnn")
 PRESETS = ("default", "paper", "quick", "sparse")
+QUICK_STEPS = 1000
 
 
 def preset_settings(kind: str, preset: str, head: str = "mse") -> ForecasterSettings:
@@ -58,7 +59,7 @@ def _of_preset(kind: str, preset: str) -> ForecasterSettings:
     if preset != "paper" and isinstance(settings, PretrainedSettings):
         return PretrainedSettings.zero_shot()
     if preset == "quick" and hasattr(settings, "training"):
-        short = settings.training.model_copy(update={"max_steps": 1000, "rate_drops": 1})
+        short = settings.training.model_copy(update={"max_steps": QUICK_STEPS, "rate_drops": 1})
         return settings.model_copy(update={"training": short})
     if preset == "sparse" and kind in NEURAL and isinstance(settings, TrainedSettings):
         # one fit for each weight, meant for few rows

@@ -9,7 +9,7 @@ from recorded import write_causaltime, write_dream3, write_netsim
 from sklearn.metrics import roc_auc_score
 
 from forecause.baselines import run_baseline
-from forecause.benchmark import worker
+from forecause.benchmark import run, worker
 from forecause.benchmark.aggregate import Column, Results, Row
 from forecause.benchmark.jobs import jobs_of
 from forecause.benchmark.methods import METHODS
@@ -26,6 +26,20 @@ from forecause.errors import InputError
 from forecause.graph import LaggedGraph, empty_scores
 
 ASKED = {"methods": ["var-fdr", "random"], "columns": ["network 0", "network 1"]}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _in_this_process():
+    """How jobs are run is tested elsewhere; starting a worker would take most of the time."""
+
+    def run_jobs(jobs, store, *, done, data, **_):
+        for job in jobs:
+            store.save(job, worker.run_job(job.to_dict() | {"data": data}))
+            done(job)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "run_jobs", run_jobs)
+        yield
 
 
 @pytest.fixture(scope="module")
