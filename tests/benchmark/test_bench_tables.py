@@ -149,6 +149,13 @@ def test_rows_can_be_the_columns_of_one_table_per_cell():
     assert [column.heading for column in layouts[0][1]] == ["50,000 rows", "100,000 rows"]
 
 
+def test_the_verdict_names_methods_whose_package_is_missing():
+    lacks = {"cell": "plain", "status": "missing", "error": "This needs the package 'x'."}
+    lacking = [result(name, seed, **lacks) for name in ("pcmci+", "var-fdr") for seed in (0, 1)]
+    found = verdict(Results(made_suite(), [*pair("forecause", 0.9, 0.9), *lacking]))
+    assert found[-1] == "not run: PCMCI+, VAR (FDR). This needs the package 'x'."
+
+
 @pytest.mark.parametrize(
     ("entry", "text"),
     [

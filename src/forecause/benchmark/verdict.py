@@ -17,7 +17,8 @@ def verdict(results: Results) -> list[str]:
     Only rivals with a result for every seed are compared; a rival without one is not a win.
     """
     if LEAD.method not in results.suite.methods:
-        return ["Forecause's default is not part of this suite, so there is nothing to win here."]
+        nothing = "Forecause's default is not part of this suite, so there is nothing to win here."
+        return [nothing, *_not_installed(results)]
     rivals = [row for row in results.rows(oracle=False) if not METHODS[row.method].ours]
     by_column = [_against_best(results, rivals, column) for column in results.columns()]
     order = {"loses": 0, "wins": 1, "is level": 2, "has no result": 3, "has no rival": 4}
@@ -30,7 +31,7 @@ def verdict(results: Results) -> list[str]:
     lines = [f"Of {len(by_column)} columns, Forecause against the best rival of each: {tally}."]
     lines.extend(line for _, line in by_column)
     lines.extend(_over_columns(results, rival) for rival in rivals)
-    return lines + _own_settings(results)
+    return lines + _own_settings(results) + _not_installed(results)
 
 
 def _against_best(results: Results, rivals: Sequence[Row], column: Column) -> tuple[str, str]:
@@ -100,3 +101,13 @@ def _own_settings(results: Results) -> list[str]:
         if better:
             lines.append(f"the default is behind {row.label} on {', '.join(better)}")
     return lines
+
+
+def _not_installed(results: Results) -> list[str]:
+    """Methods that could not run, by the package that they lack."""
+    lacking: dict[str, list[str]] = {}
+    for name in results.suite.methods:
+        errors = {r["error"] for r in results.of_method(name) if r["status"] == "missing"}
+        for error in errors:
+            lacking.setdefault(error, []).append(METHODS[name].label)
+    return [f"not run: {', '.join(labels)}. {error}" for error, labels in lacking.items()]
