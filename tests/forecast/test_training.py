@@ -60,6 +60,11 @@ def test_training_stops_when_the_held_out_loss_has_stalled(noise):
     assert model.steps < 2000
 
 
+def ideal(windows):
+    """The errors of forecasting noise by its mean, 0."""
+    return windows.draw(np.arange(len(windows)))[:, -1].square()
+
+
 def test_a_model_far_behind_its_rival_gives_up(noise):
     early, late = noise
     settings = TrainingSettings(
@@ -67,7 +72,7 @@ def test_a_model_far_behind_its_rival_gives_up(noise):
     )
     patient, beaten = Constant(early.shape, 5.0), Constant(early.shape, 5.0)
     train(patient, Lesson(early, late), settings)
-    train(beaten, Lesson(early, late, to_beat=torch.ones(2)), settings)
+    train(beaten, Lesson(early, late, to_beat=ideal), settings)
     assert patient.steps == 3000
     assert beaten.steps < 300
 
@@ -78,8 +83,17 @@ def test_a_model_that_still_gains_on_its_rival_goes_on(noise):
         max_steps=1000, look_every=50, patience=10_000, learning_rate=5e-3, warmup_steps=0
     )
     model = Constant(early.shape, 3.0)  # reaches the mean after about 600 steps
-    train(model, Lesson(early, late, to_beat=torch.full((2,), 1.2)), settings)
+    train(model, Lesson(early, late, to_beat=lambda _: 1.2 * ideal(late)), settings)
     assert model.steps == 1000
+
+
+@pytest.mark.parametrize(("rival", "stalls"), [(0.9, 1), (1.5, 3)])
+def test_only_a_model_that_is_clearly_ahead_goes_on_at_a_lower_rate(noise, rival, stalls):
+    early, late = noise
+    settings = TrainingSettings(look_every=5, patience=3, rate_drops=2, learning_rate=1e-9)
+    model = Constant(early.shape, 0.0)
+    train(model, Lesson(early, late, to_beat=lambda _: rival * ideal(late)), settings)
+    assert model.steps == 5 * 3 * stalls
 
 
 def test_an_infinite_loss_is_explained(noise):

@@ -36,15 +36,15 @@ WINDOWS_PER_INPUT = 3  # a domain with fewer learns from all domains
 class Lesson:
     """What a forecaster is fitted to; held-out windows may stop or tune it, never teach.
 
-    One that learns step by step may give up once it clearly cannot beat the held-out losses
-    `to_beat` (target,) of a rival.
+    One that learns step by step may give up once it clearly cannot beat its rivals: `to_beat`
+    gives the errors (window, target) of each target's best one on some windows.
     """
 
     windows: Windows
     held_out: Windows
     seed: int = 0
     report: Report = silent
-    to_beat: Tensor | None = None
+    to_beat: Callable[[Windows], Tensor] | None = None
     seconds: float | None = None  # after which training stops
 
     def time_is_up(self, began: float) -> bool:

@@ -36,16 +36,19 @@ class Comparison:
         self.squared.append(squared_errors(member, self.judging))
         self.surprise.append(-over_windows(member, self.judging, member.log_likelihood))
 
-    def to_beat(self, member: Forecaster) -> Tensor | None:
-        """The least loss so far of the kind that `member` learns by, (column,)."""
-        rivals = self.squared if member.likelihood.fixed else self.surprise
-        if not rivals:
-            return None
-        found = torch.stack([e.mean(0) for e in rivals]).amin(0)
+    def to_beat(self, member: Forecaster, windows: Windows) -> Tensor:
+        """The errors on these windows of each column's best candidate, of the kind that `member`
+        learns by, (window, column)."""
+        by_surprise = torch.full((windows.shape[1],), not member.likelihood.fixed)
         for label in member.labels:
-            own = torch.stack([e[:, label.columns].mean(0) for e in self.surprise])
-            found[label.columns] = own.amin(0)
-        return found
+            by_surprise[label.columns] = True
+        errors = []
+        for rival in self.members:
+            squared = squared_errors(rival, windows)
+            surprise = -over_windows(rival, windows, rival.log_likelihood)
+            errors.append(torch.where(by_surprise, surprise, squared))
+        best = torch.stack([e.mean(0) for e in errors]).argmin(0)
+        return torch.stack([errors[i][:, column] for column, i in enumerate(best.tolist())], dim=1)
 
     def choose(self, by_likelihood: bool) -> Forecaster:
         """The only candidate, or for each variable the best."""

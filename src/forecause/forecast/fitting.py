@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -90,7 +90,8 @@ def fit_forecaster(
         if isinstance(member, Separate) and member.settings.inputs:
             member.read_only(screen())
         seconds = plan.seconds(name) if plan else None
-        member.fit(Lesson(early, tuning, seed, report, comparison.to_beat(member), seconds))
+        to_beat = partial(comparison.to_beat, member) if comparison.members else None
+        member.fit(Lesson(early, tuning, seed, report, to_beat, seconds))
         return member.eval().requires_grad_(False)
 
     @cache

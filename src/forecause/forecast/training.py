@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import ClassVar
@@ -27,6 +27,7 @@ from forecause.forecast.sparsity import Penalty, learn_sparsely
 
 WATCHED = 4096  # held-out windows looked at to decide when to stop
 SMALL_STEP = 20_000_000  # work of a batch below which one thread is fastest
+CLEARLY = 3.0  # standard errors of the difference, for one of several targets
 PROGRESS = 1e-4  # fall of the held-out loss that counts as progress
 
 
@@ -108,7 +109,7 @@ def train(model: Forecaster, lesson: Lesson, settings: TrainingSettings) -> None
     optimiser = torch.optim.Adam(model.parameters(), fused=device.type in ("cpu", "cuda"))
     schedule = _Schedule(settings)
     best = _Best(model, _held_out_losses(model, watched, ranks))
-    to_beat, loss = ranks.of_first(lesson.to_beat), ranks.loss_of(model)
+    rival, loss = _Rival.of(lesson, watched, ranks), ranks.loss_of(model)
     size = min(settings.batch_size, len(lesson.windows))
     batches = _shuffled(model.seen(lesson.windows), size, rng, ranks)
     with _threads_for(model.work_per_window * size // ranks.size):
@@ -122,14 +123,47 @@ def train(model: Forecaster, lesson: Lesson, settings: TrainingSettings) -> None
                 continue
             lesson.report(f"training the {model.kind}", step / settings.max_steps)
             losses = _finite(_held_out_losses(model, watched, ranks), model.kind, step)
-            if schedule.stalls_after(losses, progress=best.improve(losses)):
+            stalled = schedule.stalls_after(losses, progress=best.improve(losses))
+            if stalled:
                 best.restore()
                 schedule.slow_down()
-            hopeless = to_beat is not None and schedule.hopeless(to_beat)
-            if schedule.ended or hopeless or ranks.agree(lesson.time_is_up(began)):
+            lost = rival is not None and rival.wins_against(model, schedule.history, stalled)
+            if schedule.ended or ranks.agree(lost or lesson.time_is_up(began)):
                 break
     best.restore()
     model.settle_noise(watched)
+
+
+class _Rival:
+    """The best rival of every target, by its errors (window, target) on the watched windows."""
+
+    def __init__(self, errors: Tensor, watched: Windows) -> None:
+        self.errors, self.watched = errors, watched
+
+    @classmethod
+    def of(cls, lesson: Lesson, watched: Windows, ranks: Ranks) -> _Rival | None:
+        errors = ranks.of_first(lesson.to_beat(watched) if lesson.to_beat else None)
+        return None if errors is None else cls(errors, watched)
+
+    def wins_against(self, model: Forecaster, history: Sequence[Tensor], stalled: bool) -> bool:
+        """Whether the model had better give up; `history` is its loss (target,) at every look."""
+        return self._is_out_of_reach(history) or (stalled and not self._is_behind(model))
+
+    def _is_out_of_reach(self, history: Sequence[Tensor]) -> bool:
+        """Whether no target would be won even if the last half's gain came once more.
+
+        Of many targets some always might by chance: one in twenty does not count.
+        """
+        if len(history) < 8:
+            return False
+        now, earlier = history[-1], history[len(history) // 2]
+        promising = now - (earlier - now).clamp(min=0) <= self.errors.mean(0)
+        return int(promising.sum()) <= len(now) // 20
+
+    def _is_behind(self, model: Forecaster) -> bool:
+        """Whether some target is clearly won. If none is, going on at a lower rate is in vain."""
+        gain = self.errors - over_windows(model, self.watched, model.errors)
+        return bool((gain.mean(0) > CLEARLY * gain.std(0) / len(gain) ** 0.5).any())
 
 
 class _Schedule:
@@ -158,17 +192,6 @@ class _Schedule:
     @property
     def ended(self) -> bool:
         return self.drops > self.settings.rate_drops
-
-    def hopeless(self, to_beat: Tensor) -> bool:
-        """Whether no target would beat its rival even if the last half's gain came once more.
-
-        Of many targets some always might by chance: one in twenty does not count.
-        """
-        if len(self.history) < 8:
-            return False
-        now, earlier = self.history[-1], self.history[len(self.history) // 2]
-        promising = now - (earlier - now).clamp(min=0) <= to_beat
-        return int(promising.sum()) <= len(now) // 20
 
 
 class _Best:
