@@ -2,6 +2,7 @@
 alone, and call the command, first with a good file and then with a wrong one."""
 
 import contextlib
+import io
 import sys
 from pathlib import Path
 
@@ -68,11 +69,19 @@ def main(folder):
             trained(MLP, MLPSettings(), 32)  # where rank 0 would wait for rank 1 for ever
     except InputError as error:
         (folder / f"error {ranks.rank}.txt").write_text(str(error))
-    registry.QUICK_STEPS = 300
-    asked = ["--max-lag", "2", "--forecaster", "mlp", "--preset", "quick", "--out", folder / "run"]
-    with contextlib.suppress(SystemExit):
-        call("discover", folder / "good.csv", *asked)
+    discover_well(folder, ranks.rank)
     call("discover", folder / "bad.csv")
+
+
+def discover_well(folder, rank):
+    """Leave the exit code and what was said as errors beside the run."""
+    registry.QUICK_STEPS = 300
+    asked = ["--max-lag", "2", "--forecaster", "mlp", "--preset", "quick"]
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        try:
+            call("discover", folder / "good" / "d.csv", *asked, "--out", folder / "good" / "run")
+        except SystemExit as ended:
+            (folder / f"code {rank}.txt").write_text(f"{ended.code or 0}{said.getvalue()}")
 
 
 def call(*words):

@@ -101,3 +101,4 @@ def test_a_run_with_a_budget_says_what_was_cut():
     assert found.settings.budget == 3.0
     assert found.forecaster.settings.training.max_steps < TransformerSettings().training.max_steps
     assert any(note.startswith("To keep to 3 s:") for note in found.data.notes)
+    assert ["x0", "x1", 1] in found.graph.edges[["source", "target", "lag"]].values.tolist()

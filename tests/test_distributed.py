@@ -21,7 +21,8 @@ HERE = Path(__file__).parent
 def ended(tmp_path_factory):
     """Two processes on the loopback interface, their output and the folder they wrote to."""
     folder = tmp_path_factory.mktemp("together")
-    table().to_csv(folder / "good.csv", index=False)
+    (folder / "good").mkdir()
+    table().to_csv(folder / "good" / "d.csv", index=False)
     (folder / "bad.csv").write_text("a,b\n" + "1,2\n" * 50)
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     process = subprocess.run(
@@ -41,8 +42,9 @@ def table():
 def test_two_processes_find_the_graph_of_one_and_write_it_once(ended):
     process, folder = ended
     assert process.stdout.count("report.html") == 1
-    assert len(list(folder.glob("run*"))) == 1
-    found = fc.load(folder / "run")
+    assert [(folder / f"code {rank}.txt").read_text() for rank in (0, 1)] == ["0", "0"]
+    assert sorted(path.name for path in (folder / "good").iterdir()) == ["d.csv", "run"]
+    found = fc.load(folder / "good" / "run")
     alone = fc.discover(table(), 2, forecaster="mlp", preset="quick")
     keys = ["source", "target", "lag"]
     pd.testing.assert_frame_equal(found.graph.edges[keys], alone.graph.edges[keys])

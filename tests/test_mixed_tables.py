@@ -14,8 +14,8 @@ from systems import edge_set
 
 
 @pytest.fixture(scope="module")
-def mlp():
-    return fc.discover(mixed(), 2, labels=["weather"], forecaster="mlp", preset="quick")
+def auto():
+    return fc.discover(mixed(), 2, labels=["weather"], preset="quick")
 
 
 @pytest.fixture(scope="module")
@@ -23,10 +23,9 @@ def additive():
     return fc.discover(mixed(), 3, labels=["weather"], forecaster="additive")
 
 
-def test_a_mixed_system_is_found_by_the_default():
-    found = fc.discover(mixed(), 2, labels=["weather"], preset="quick")
-    assert edge_set(found.graph) == MIXED_EDGES
-    assert found.graph.variables == ("x", "weather", "y", "z")
+def test_a_mixed_system_is_found_by_the_default(auto):
+    assert edge_set(auto.graph) == MIXED_EDGES
+    assert auto.graph.variables == ("x", "weather", "y", "z")
 
 
 @pytest.mark.parametrize(
@@ -104,10 +103,10 @@ def test_two_levels_agree_with_the_numbers_0_and_1(forecaster):
 
 
 @pytest.mark.parametrize("readout", [r for r in READOUTS if r not in ("attention", "rollout")])
-def test_every_readout_sees_the_label(mlp, readout):
+def test_every_readout_sees_the_label(auto, readout):
     windows = Windows.of(fc.Panel.of(mixed(), labels=["weather"]), 2)
     sample = windows.sample(300, np.random.default_rng(0))
-    scores = relevance(mlp.forecaster, sample, readout)["relevance"]
+    scores = relevance(auto.forecaster, sample, readout)["relevance"]
     for source, target, lag in MIXED_EDGES:
         of_target = scores.sel(target=target)
         assert float(of_target.sel(source=source, lag=lag)) == float(of_target.max())
@@ -167,12 +166,12 @@ def test_domains_have_graphs_of_variables():
     assert edge_set(found.graph.domains["storm"]) == MIXED_EDGES - {("weather", "y", 2)}
 
 
-def test_a_run_with_labels_is_saved_and_loaded(mlp, tmp_path):
-    again = fc.load(mlp.save(tmp_path / "run"))
-    assert again.graph == mlp.graph
-    assert again.relevance.equals(mlp.relevance)
-    assert again.data.labels == mlp.data.labels
-    pd.testing.assert_frame_equal(again.forecast(5), mlp.forecast(5))
+def test_a_run_with_labels_is_saved_and_loaded(auto, tmp_path):
+    again = fc.load(auto.save(tmp_path / "run"))
+    assert again.graph == auto.graph
+    assert again.relevance.equals(auto.relevance)
+    assert again.data.labels == auto.data.labels
+    pd.testing.assert_frame_equal(again.forecast(5), auto.forecast(5))
     page = (tmp_path / "run" / "report.html").read_text()
     assert "the chance of weather being" in page
     assert "weather=" not in (tmp_path / "run" / "graph.json").read_text()
@@ -188,40 +187,40 @@ def test_the_surprise_is_saved_and_shown(wide, tmp_path, capsys):
     assert "Brier score" in shown
 
 
-def test_a_label_is_forecast_by_the_chance_of_each_level(mlp):
-    ahead = mlp.forecast(4)
+def test_a_label_is_forecast_by_the_chance_of_each_level(auto):
+    ahead = auto.forecast(4)
     levels = ["weather=sun", "weather=snow", "weather=rain"]
     assert sorted(set(ahead) - set(levels)) == ["x", "y", "z"]
     np.testing.assert_allclose(ahead[levels].sum(axis=1), 1, atol=1e-6)
     assert (ahead[levels] > 0).all(axis=None)
 
 
-def test_a_label_can_be_held_and_drawn(mlp):
-    held = mlp.simulate_do({"weather": "sun"}, 6)
-    other = mlp.simulate_do({"weather": ["snow"] * 6}, 6)
+def test_a_label_can_be_held_and_drawn(auto):
+    held = auto.simulate_do({"weather": "sun"}, 6)
+    other = auto.simulate_do({"weather": ["snow"] * 6}, 6)
     np.testing.assert_allclose(held["weather=sun"], 1, atol=1e-6)
     # two rows later y follows, by 0.9 up or not at all or down
     assert held["y"].iloc[2:].mean() - other["y"].iloc[2:].mean() > 0.6
-    drawn = mlp.simulate_do({}, 3, draws=50, seed=1)
+    drawn = auto.simulate_do({}, 3, draws=50, seed=1)
     levels = drawn[[name for name in drawn if name.startswith("weather=")]]
     assert set(np.unique(levels.round(6))) == {0, 1}
     with pytest.raises(fc.InputError, match="must be held at one of"):
-        mlp.simulate_do({"weather": "fog"}, 3)
+        auto.simulate_do({"weather": "fog"}, 3)
     with pytest.raises(fc.InputError, match="'weather' holds labels"):
-        mlp.effect("weather", "y", 2)
+        auto.effect("weather", "y", 2)
     with pytest.raises(fc.InputError, match="power of a run with labels"):
-        mlp.power()
+        auto.power()
 
 
-def test_alerts_speak_of_variables_and_not_of_the_levels_of_one_label(mlp):
-    assert not [a for a in mlp.alerts if a.code in ("within-a-row", "near-duplicates")]
-    named = {name for alert in mlp.alerts for name in alert.variables}
-    assert named <= set(mlp.graph.variables)
+def test_alerts_speak_of_variables_and_not_of_the_levels_of_one_label(auto):
+    assert not [a for a in auto.alerts if a.code in ("within-a-row", "near-duplicates")]
+    named = {name for alert in auto.alerts for name in alert.variables}
+    assert named <= set(auto.graph.variables)
 
 
-def test_plots_of_a_mixed_run(mlp):
+def test_plots_of_a_mixed_run(auto):
     import matplotlib.pyplot as plt
 
-    for draw in (mlp.plot.interventions, mlp.plot.heatmap, mlp.plot.graph):
+    for draw in (auto.plot.interventions, auto.plot.heatmap, auto.plot.graph):
         plt.close(draw().figure)
-    plt.close(mlp.plot.forecast("weather").figure)
+    plt.close(auto.plot.forecast("weather").figure)

@@ -10,8 +10,8 @@ from systems import chain
 
 @pytest.fixture(scope="module")
 def found():
-    data = pd.DataFrame(chain(400), columns=["a", "b<script>", "ç"])
-    return fc.discover(data, max_lag=2)
+    data = pd.DataFrame(chain(800), columns=["a", "b<script>", "ç"])
+    return fc.discover(data, max_lag=2, preset="quick")
 
 
 @pytest.fixture

@@ -91,11 +91,11 @@ def test_every_worker_has_one_thread(workers):
     assert gather(errands.threads, [0, 1], workers) == ["1", "1"]
 
 
-def test_power_is_the_same_whoever_measures_it(ray):
+def test_power_is_the_same_whoever_measures_it():
     found = fc.discover(pd.DataFrame(chain(300), columns=list("abc")), 2, forecaster="linear")
     heard = []
     spread = measure_power(
-        found, repeats=2, workers=ray, report=lambda _, share: heard.append(share)
+        found, repeats=2, workers=Workers(2), report=lambda _, share: heard.append(share)
     )
     pd.testing.assert_frame_equal(spread.table, measure_power(found, repeats=2).table)
     assert heard == [0, 0.5, 1]

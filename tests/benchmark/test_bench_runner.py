@@ -100,7 +100,7 @@ def test_a_run_killed_in_the_middle_continues_and_ends_with_the_same_table(unbro
     assert len(workers) == 1
     _wait_until(lambda: not any(Path(f"/proc/{pid}/exe").exists() for pid in workers))
 
-    resumed = run_suite("quick", **ASKED, jobs=1, out=tmp_path)
+    resumed = run_suite("quick", **ASKED, jobs=2, out=tmp_path)
     assert resumed.ran == JOBS - len(kept)
     assert all(path.stat().st_mtime_ns == written for path, written in kept.items())
     assert page_without_times(tmp_path) == page_without_times(unbroken[0])
@@ -164,7 +164,6 @@ def test_a_missing_package_is_told_apart_from_a_failure(monkeypatch):
 def test_only_oracles_see_the_truth():
     for name, method in METHODS.items():
         assert method.oracle == ("oracle" in name) == ("oracle" in method.label)
-        assert method.oracle == (method.oracle_run is not None)
 
 
 def test_the_command_lists_suites_and_refuses_what_it_cannot_run(monkeypatch, capsys):

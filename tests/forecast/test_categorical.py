@@ -8,7 +8,7 @@ from sklearn.metrics import log_loss
 
 from forecause.data import Panel, Windows
 from forecause.forecast import build, fit_forecaster
-from forecause.forecast.base import Lesson, over_windows
+from forecause.forecast.base import Lesson, over_windows, squared_errors
 from forecause.forecast.categorical import LabelColumns, Labelled
 from forecause.forecast.comparison import Comparison
 from forecause.forecast.likelihood import LIKELIHOODS
@@ -129,19 +129,45 @@ def test_the_surprise_is_told_only_where_the_choice_went_by_it(wide):
     assert wide.surprise.loc["weather", "mean"] == pytest.approx(entropy, abs=0.05)
 
 
-def test_all_columns_of_a_label_have_one_forecaster_chosen_by_the_brier_score():
+@pytest.fixture(scope="module")
+def closed_forms():
+    """The linear and the additive model, compared on held-out windows."""
     windows = windows_of(1200)
     early, late = windows.split(0.2)
     comparison = Comparison(late)
     for kind in ("linear", "additive"):
-        settings = {"labels": [one.model_dump() for one in LabelColumns.of(windows)]}
-        member = build(kind, windows.shape, settings)
+        member = build(kind, windows.shape, with_labels(windows))
         member.fit(Lesson(early, late))
         comparison.add(member)
-    model = comparison.choose(by_likelihood=False)
-    losses = comparison.losses(model)
+    return comparison
+
+
+def with_labels(windows):
+    return {"labels": [one.model_dump() for one in LabelColumns.of(windows)]}
+
+
+def test_all_columns_of_a_label_have_one_forecaster_chosen_by_the_brier_score(closed_forms):
+    model = closed_forms.choose(by_likelihood=False)
+    losses = closed_forms.losses(model)
     # what x does to the levels is curved, so the line cannot win
     assert model.settings.kinds[1:4] == ("additive",) * 3
     assert losses.index.tolist() == ["x", "weather", "y", "z"]
     assert losses.loc["weather", "chosen"] == "additive"
     assert losses.loc["weather", "additive"] < losses.loc["weather", "linear"] < 1
+
+
+@pytest.mark.parametrize(("head", "surprised"), [("mse", [1, 2, 3]), ("gaussian", range(6))])
+def test_a_columns_rival_is_who_has_the_least_of_the_loss_that_is_learned_by(
+    closed_forms, head, surprised
+):
+    windows = closed_forms.judging.at(np.arange(100))
+    network = build("mlp", windows.shape, with_labels(windows) | {"head": head})
+    errors = closed_forms.to_beat(network, windows)
+    for column in range(6):
+        each = [
+            -member.log_likelihood(windows.draw(np.arange(100)))[:, column]
+            if column in surprised
+            else squared_errors(member, windows)[:, column]
+            for member in closed_forms.members
+        ]
+        torch.testing.assert_close(errors[:, column], min(each, key=lambda e: float(e.mean())))

@@ -28,7 +28,7 @@ class Constant(Forecaster):
         self.steps += 1
         return super().loss(window)
 
-    def fit(self, windows, held_out, seed, report=None, to_beat=None):
+    def fit(self, lesson):
         raise NotImplementedError
 
 

@@ -67,10 +67,10 @@ class Choice(Forecaster):
         raise NotImplementedError("the members are fitted before they are chosen from")
 
 
-def clearly_better(errors: Tensor, rival: Tensor) -> bool:
-    """Whether the rival's errors (window,) are lower by more than one standard error."""
+def clearly_better(errors: Tensor, rival: Tensor, by: float = 1.0) -> bool:
+    """Whether the rival's errors (window,) are lower by more than so many standard errors."""
     gain = (errors - rival).double().numpy()
-    return bool(gain.mean() > gain.std() / np.sqrt(len(gain)))
+    return bool(gain.mean() > by * gain.std() / np.sqrt(len(gain)))
 
 
 def choose(members: Sequence[Forecaster], errors: Sequence[Tensor]) -> Choice:

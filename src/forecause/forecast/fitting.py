@@ -127,8 +127,8 @@ def kinds_tried(
 ) -> list[str]:
     """The kinds that are fitted, simple to rich: the one asked for, or those of `auto`.
 
-    With few windows networks take far longer and do not rank the inputs better; with many inputs
-    the transformer takes many times as long as MLPs that read the same ones.
+    With few windows of a noisy system networks take far longer and do not rank the inputs better;
+    with many inputs the transformer takes many times as long as MLPs that read the same ones.
     """
     kinds = [kind]
     if kind == "auto":

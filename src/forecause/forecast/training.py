@@ -22,6 +22,7 @@ from forecause.forecast.base import (
     Settings,
     over_windows,
 )
+from forecause.forecast.choice import clearly_better
 from forecause.forecast.distributed import Ranks
 from forecause.forecast.sparsity import Penalty, learn_sparsely
 
@@ -162,8 +163,9 @@ class _Rival:
 
     def _is_behind(self, model: Forecaster) -> bool:
         """Whether some target is clearly won. If none is, going on at a lower rate is in vain."""
-        gain = self.errors - over_windows(model, self.watched, model.errors)
-        return bool((gain.mean(0) > CLEARLY * gain.std(0) / len(gain) ** 0.5).any())
+        own = over_windows(model, self.watched, model.errors)
+        targets = zip(self.errors.T, own.T, strict=True)
+        return any(clearly_better(rival, errors, CLEARLY) for rival, errors in targets)
 
 
 class _Schedule:

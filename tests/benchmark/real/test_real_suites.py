@@ -28,18 +28,16 @@ from forecause.graph import LaggedGraph, empty_scores
 ASKED = {"methods": ["var-fdr", "random"], "columns": ["network 0", "network 1"]}
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _in_this_process():
-    """How jobs are run is tested elsewhere; starting a worker would take most of the time."""
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """Starting a worker would take most of the time."""
 
     def run_jobs(jobs, store, *, done, data, **_):
         for job in jobs:
             store.save(job, worker.run_job(job.to_dict() | {"data": data}))
             done(job)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "run_jobs", run_jobs)
-        yield
+    monkeypatch.setattr(run, "run_jobs", run_jobs)
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +98,7 @@ def test_the_page_tells_the_command_without_where_the_data_lies(finished, folder
 
 
 def test_a_run_continues_wherever_the_same_data_lies_and_starts_anew_with_other(
-    finished, folder, tmp_path
+    finished, folder, tmp_path, in_this_process
 ):
     out, _ = finished
     moved, kept = tmp_path / "moved", tmp_path / "out"
@@ -111,7 +109,7 @@ def test_a_run_continues_wherever_the_same_data_lies_and_starts_anew_with_other(
     assert run_suite("dream3", **ASKED, jobs=1, out=kept, data=moved).ran == 2
 
 
-def test_each_seed_of_netsim_is_a_subject(folder, tmp_path):
+def test_each_seed_of_netsim_is_a_subject(folder, tmp_path, in_this_process):
     asked = {"methods": ["var-fdr"], "seeds": 3}
     run_suite("netsim", **asked, jobs=1, out=tmp_path, data=folder)
     results = results_of(tmp_path, folder, "netsim", **asked)
@@ -125,7 +123,7 @@ def test_each_seed_of_netsim_is_a_subject(folder, tmp_path):
         run_suite("netsim", seeds=4, out=tmp_path, data=folder)
 
 
-def test_causaltime_stands_beside_the_published_table(folder, tmp_path):
+def test_causaltime_stands_beside_the_published_table(folder, tmp_path, in_this_process):
     asked = {"methods": ["var-fdr"], "columns": ["AQI"], "seeds": 1}
     done = run_suite("causaltime", **asked, jobs=1, out=tmp_path, data=folder)
     text = done.table.read_text()
