@@ -12,11 +12,11 @@ from forecause import cli
 from forecause.data import Panel, Windows
 from forecause.errors import InputError
 from forecause.forecast import registry
-from forecause.forecast.base import Lesson
-from forecause.forecast.distributed import joined
-from forecause.forecast.mlp import MLP, MLPSettings
-from forecause.forecast.training import TrainingSettings, train
-from forecause.forecast.transformer import Transformer, TransformerSettings
+from forecause.forecast.forecaster import Lesson
+from forecause.forecast.models.mlp import MLP, MLPSettings
+from forecause.forecast.models.transformer import Transformer, TransformerSettings
+from forecause.forecast.training.distributed import joined
+from forecause.forecast.training.loop import TrainingSettings, train
 from systems import bent_chain
 
 

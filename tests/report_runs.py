@@ -11,7 +11,7 @@ from forecause.data import Panel, Windows
 from forecause.discovery import DataSummary, Discovery
 from forecause.forecast import build
 from forecause.graph.lagged import LaggedGraph
-from forecause.pipeline import make_settings
+from forecause.method import make_settings
 from forecause.report.evidence import collect
 
 NASTY = ('</script><script>alert("x")</script>', "a \"quote\" & 'more'", "שלום עולם")

@@ -8,7 +8,7 @@ import torch
 import forecause as fc
 from forecause.attribute import READOUTS, relevance
 from forecause.data import Windows
-from forecause.terminal import show_discovery
+from forecause.report.terminal import show_discovery
 from mixed import MIXED_EDGES, mixed
 from systems import edge_set
 

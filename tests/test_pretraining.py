@@ -12,8 +12,8 @@ import forecause as fc
 from forecause import pretraining as module
 from forecause.cli import main
 from forecause.errors import InputError
-from forecause.forecast.pretrained.network import ContextNetwork, NetworkSettings
-from forecause.forecast.pretrained.weights import load_network
+from forecause.forecast.models.pretrained.network import ContextNetwork, NetworkSettings
+from forecause.forecast.models.pretrained.weights import load_network
 from forecause.pretraining import check, pretrain
 from forecause.pretraining.systems import FIRST_SEED, SEEDS, draw_shape, draw_systems, windows_of
 from systems import CHAIN_EDGES, chain, edge_set

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from forecause.errors import InputError as InputError
     from forecause.graph.lagged import LaggedGraph as LaggedGraph
     from forecause.graph.metrics import score_graph as score_graph
-    from forecause.pipeline import discover as discover
+    from forecause.method import discover as discover
     from forecause.store import load as load
 
 __version__ = "0.1.0"
@@ -25,7 +25,7 @@ _HOMES = {
     "InputError": "forecause.errors",
     "LaggedGraph": "forecause.graph.lagged",
     "Panel": "forecause.data.panel",
-    "discover": "forecause.pipeline",
+    "discover": "forecause.method",
     "load": "forecause.store",
     "score_graph": "forecause.graph.metrics",
 }

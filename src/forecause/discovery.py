@@ -11,21 +11,21 @@ import pandas as pd
 import xarray as xr
 
 from forecause.data.summary import DataSummary
-from forecause.forecast.base import Forecaster
+from forecause.forecast.forecaster import Forecaster
 from forecause.graph.lagged import LaggedGraph
-from forecause.workers import HERE, Workers
+from forecause.resources.workers import HERE, Workers
 
 if TYPE_CHECKING:
-    from forecause.alerts import Alert
     from forecause.data.panel import Panel
-    from forecause.evaluation import Evaluation, Refit
-    from forecause.forecast.base import Report
-    from forecause.pipeline import DiscoverSettings
-    from forecause.power import Power
+    from forecause.diagnostics.alerts import Alert
+    from forecause.diagnostics.power import Power
+    from forecause.diagnostics.regimes import Regimes
+    from forecause.evaluate import Evaluation, Refit
+    from forecause.forecast.forecaster import Report
+    from forecause.method import DiscoverSettings
     from forecause.refine.instantaneous import InstantaneousMethod
-    from forecause.refine.regimes import Regimes
     from forecause.report.plots import Plots
-from forecause.what_if import Effect
+from forecause.effects.what_if import Effect
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +57,13 @@ class Discovery:
 
         Of a variable of labels, the probability of each level, in columns named variable=level.
         """
-        from forecause.what_if import future
+        from forecause.effects.what_if import future
 
         return future(self, steps, series)
 
     def effect(self, source: str, target: str, lag: int) -> Effect:
         """What raising a variable by one sd does to the forecast of another `lag` rows later."""
-        from forecause.what_if import effect
+        from forecause.effects.what_if import effect
 
         return effect(self, source, target, lag)
 
@@ -80,7 +80,7 @@ class Discovery:
         Compare with `forecast(steps)`. `draws` futures with noise instead of their mean course.
         A variable of labels is held at a level; in a draw, one of its columns is 1.
         """
-        from forecause.what_if import future
+        from forecause.effects.what_if import future
 
         return future(self, steps, series, do, draws, seed)
 
@@ -120,10 +120,10 @@ class Discovery:
     ) -> Evaluation:
         """How well this run's forecaster predicts rows it was not fitted to, beside simple rivals.
 
-        Fits again on what came before each origin; see forecause.evaluation.
+        Fits again on what came before each origin; see forecause.evaluate.
         """
-        from forecause.evaluation import evaluate
-        from forecause.forecast.base import silent
+        from forecause.evaluate import evaluate
+        from forecause.forecast.forecaster import silent
 
         return evaluate(
             self,
@@ -158,9 +158,9 @@ class Discovery:
     ) -> Power:
         """Which of its edges a run like this one would find again, by their strength.
 
-        Simulates from the forecaster along the graph and rediscovers; see forecause.power.
+        Simulates from the forecaster along the graph and rediscovers; see diagnostics.power.
         """
-        from forecause.power import measure_power
+        from forecause.diagnostics.power import measure_power
 
         return measure_power(self, seed=seed, repeats=repeats, report=report, workers=workers)
 

@@ -17,15 +17,15 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from forecause import __version__
-from forecause.alerts import Alert
 from forecause.data.labels import Label
 from forecause.data.summary import DataSummary
+from forecause.diagnostics.alerts import Alert
+from forecause.diagnostics.power import Power
+from forecause.diagnostics.regimes import Regimes
 from forecause.discovery import Discovery
 from forecause.errors import InputError
 from forecause.forecast import build
 from forecause.graph.lagged import AXES, LaggedGraph
-from forecause.power import Power
-from forecause.refine.regimes import Regimes
 
 FORMAT = "forecause.run/1"
 ARRAYS = ("mean", "sd", "latest", "sample")  # fields of DataSummary kept with the weights
@@ -122,7 +122,7 @@ def _tensors(found: Discovery) -> dict[str, torch.Tensor]:
 
 
 def _restore(folder: Path, about: dict[str, Any]) -> Discovery:
-    from forecause.pipeline import make_settings
+    from forecause.method import make_settings
 
     tensors = load_file(folder / MODEL)
     graph = LaggedGraph.from_json(folder / GRAPH)

@@ -3,9 +3,9 @@ import torch
 
 from forecause.attribute import READOUTS
 from forecause.errors import InputError
-from forecause.forecast.deep_transformer import DeepTransformer, DeepTransformerSettings
-from forecause.forecast.linear import Linear, LinearSettings
-from forecause.forecast.transformer import Transformer, TransformerSettings
+from forecause.forecast.models.deep_transformer import DeepTransformer, DeepTransformerSettings
+from forecause.forecast.models.linear import Linear, LinearSettings
+from forecause.forecast.models.transformer import Transformer, TransformerSettings
 from systems import with_next
 
 

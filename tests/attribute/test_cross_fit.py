@@ -6,7 +6,7 @@ from forecause.attribute import cross_fitted, relevance
 from forecause.data import Panel, Windows
 from forecause.errors import InputError
 from forecause.forecast import fit_forecaster
-from forecause.forecast.mlp import MLP, MLPSettings
+from forecause.forecast.models.mlp import MLP, MLPSettings
 
 
 def random_mlp(seed):

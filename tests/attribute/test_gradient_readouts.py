@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from forecause.attribute import READOUTS, relevance
-from forecause.forecast.cnn import CNN, CNNSettings
-from forecause.forecast.mlp import MLP, MLPSettings
-from forecause.forecast.transformer import Transformer, TransformerSettings
+from forecause.forecast.models.cnn import CNN, CNNSettings
+from forecause.forecast.models.mlp import MLP, MLPSettings
+from forecause.forecast.models.transformer import Transformer, TransformerSettings
 from systems import with_next
 
 MODELS = {

@@ -6,14 +6,14 @@ import pytest
 import torch
 
 from forecause.attribute import READOUTS
-from forecause.forecast.deep_transformer import (
+from forecause.forecast.backward import ATTN_LRP, CP_LRP
+from forecause.forecast.models.deep_transformer import (
     DeepTransformer,
     DeepTransformerSettings,
     Prior,
     _norm,
 )
-from forecause.forecast.mlp import MLP, MLPSettings
-from forecause.forecast.rules import ATTN_LRP, CP_LRP
+from forecause.forecast.models.mlp import MLP, MLPSettings
 from systems import with_next
 
 RULES = {"lrp": ATTN_LRP, "cp-lrp": CP_LRP}

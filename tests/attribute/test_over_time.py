@@ -11,10 +11,10 @@ import forecause as fc
 from forecause.attribute import READOUTS, relevance
 from forecause.attribute.over_time import attribution_of_run, attribution_over_time
 from forecause.data import Panel, Windows
+from forecause.diagnostics.regimes import Regimes
 from forecause.forecast import fit_forecaster
-from forecause.forecast.mlp import MLP, MLPSettings
-from forecause.forecast.transformer import Transformer, TransformerSettings
-from forecause.refine.regimes import Regimes
+from forecause.forecast.models.mlp import MLP, MLPSettings
+from forecause.forecast.models.transformer import Transformer, TransformerSettings
 from forecause.report.attribution_plot import attribution
 from systems import chain
 

@@ -5,12 +5,12 @@ import torch
 from forecause.attribute import READOUTS, relevance
 from forecause.data import Panel, Windows
 from forecause.forecast import fit_forecaster
-from forecause.forecast.additive import Additive, AdditiveSettings
-from forecause.forecast.base import Forecaster, Lesson
-from forecause.forecast.cnn import CNN, CNNSettings
-from forecause.forecast.linear import Linear, LinearSettings
-from forecause.forecast.mlp import MLP, MLPSettings
-from forecause.forecast.transformer import Transformer, TransformerSettings
+from forecause.forecast.forecaster import Forecaster, Lesson
+from forecause.forecast.models.additive import Additive, AdditiveSettings
+from forecause.forecast.models.cnn import CNN, CNNSettings
+from forecause.forecast.models.linear import Linear, LinearSettings
+from forecause.forecast.models.mlp import MLP, MLPSettings
+from forecause.forecast.models.transformer import Transformer, TransformerSettings
 from forecause.simulate import simulate
 
 SHAPE = (2, 3)

@@ -7,8 +7,8 @@ import statsmodels.api as sm
 from forecause.baselines import BASELINES, run_baseline
 from forecause.baselines.design import Design
 from forecause.data import Panel
+from forecause.edges.knowledge import Knowledge
 from forecause.errors import InputError
-from forecause.knowledge import Knowledge
 
 ABLE = [name for name in BASELINES if BASELINES[name].respects_knowledge]
 KNOWN = Knowledge.of(

@@ -3,11 +3,11 @@
 import pytest
 
 from forecause.benchmark.screening import screened_inputs
-from forecause.budget import Plan, Share
 from forecause.data.windows import Windows
 from forecause.forecast import fit_forecaster
 from forecause.forecast.screen import MOST_INPUTS
 from forecause.graph.metrics import score_graph
+from forecause.resources.budget import Plan, Share
 from forecause.simulate import simulate
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from forecause.benchmark import studies
-from forecause.forecast.deep_transformer import DeepTransformerSettings
-from forecause.forecast.training import TrainingSettings
+from forecause.forecast.models.deep_transformer import DeepTransformerSettings
+from forecause.forecast.training.loop import TrainingSettings
 from forecause.simulate import simulate
 
 

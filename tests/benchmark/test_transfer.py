@@ -4,8 +4,8 @@ import pytest
 
 from forecause.benchmark import transfer
 from forecause.benchmark.suites import SUITES
-from forecause.forecast.pretrained.network import ContextNetwork, NetworkSettings
-from forecause.forecast.pretrained.weights import save_network
+from forecause.forecast.models.pretrained.network import ContextNetwork, NetworkSettings
+from forecause.forecast.models.pretrained.weights import save_network
 from forecause.simulate import simulate
 
 

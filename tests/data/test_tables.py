@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from forecause.data import Panel
-from forecause.data.rawtable import TIME_NAMES
+from forecause.data.sources.rawtable import TIME_NAMES
 from forecause.errors import InputError
 
 ROWS = 40

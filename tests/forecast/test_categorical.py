@@ -8,9 +8,9 @@ from sklearn.metrics import log_loss
 
 from forecause.data import Panel, Windows
 from forecause.forecast import build, fit_forecaster
-from forecause.forecast.base import Lesson, over_windows, squared_errors
 from forecause.forecast.categorical import LabelColumns, Labelled
 from forecause.forecast.comparison import Comparison
+from forecause.forecast.forecaster import Lesson, over_windows, squared_errors
 from forecause.forecast.likelihood import LIKELIHOODS
 from mixed import mixed
 

@@ -10,16 +10,16 @@ from torch import distributions
 from forecause.data import Panel, Windows
 from forecause.errors import InputError
 from forecause.forecast import build, fit_forecaster, registry
-from forecause.forecast.base import Lesson, over_windows, squared_errors
-from forecause.forecast.choice import Choice
-from forecause.forecast.cnn import CNN, CNNSettings
-from forecause.forecast.deep_transformer import DeepTransformer, DeepTransformerSettings
+from forecause.forecast.backward import PLAIN
+from forecause.forecast.forecaster import Lesson, over_windows, squared_errors
 from forecause.forecast.likelihood import COMPONENTS, LIKELIHOODS, bounded
-from forecause.forecast.linear import Linear, LinearSettings
-from forecause.forecast.mlp import MLP, MLPSettings
-from forecause.forecast.rules import PLAIN
-from forecause.forecast.training import TrainingSettings
-from forecause.forecast.transformer import Transformer, TransformerSettings
+from forecause.forecast.models.choice import Choice
+from forecause.forecast.models.cnn import CNN, CNNSettings
+from forecause.forecast.models.deep_transformer import DeepTransformer, DeepTransformerSettings
+from forecause.forecast.models.linear import Linear, LinearSettings
+from forecause.forecast.models.mlp import MLP, MLPSettings
+from forecause.forecast.models.transformer import Transformer, TransformerSettings
+from forecause.forecast.training.loop import TrainingSettings
 
 RAW = torch.randn(7, 4, 3 * COMPONENTS, generator=torch.Generator().manual_seed(0)).double()
 VALUE = torch.randn(7, 4, generator=torch.Generator().manual_seed(1)).double()

@@ -5,9 +5,9 @@ import torch
 
 from forecause.data import Panel, Windows
 from forecause.forecast import build, fit_forecaster
-from forecause.forecast.base import Lesson
 from forecause.forecast.fitting import closed_forms, kinds_tried
-from forecause.forecast.mlp import MLPSettings
+from forecause.forecast.forecaster import Lesson
+from forecause.forecast.models.mlp import MLPSettings
 from forecause.forecast.screen import MANY, MOST_INPUTS, sized, strongest_inputs
 
 

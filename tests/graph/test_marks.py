@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from forecause.graph import LaggedGraph
-from forecause.graph.export import (
+from forecause.graph.formats.export import (
     from_dot,
     from_graphml,
     from_networkx,

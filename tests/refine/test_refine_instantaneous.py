@@ -8,11 +8,11 @@ import pytest
 
 from forecause.baselines.dynotears import dynotears
 from forecause.data import Panel
+from forecause.edges.knowledge import Knowledge
 from forecause.errors import InputError, MissingExtra
 from forecause.graph import LaggedGraph
-from forecause.graph.export import from_tigramite
+from forecause.graph.formats.export import from_tigramite
 from forecause.graph.metrics import score_graph
-from forecause.knowledge import Knowledge
 from forecause.refine.instantaneous import refine_instantaneous
 from forecause.refine.screen import screen_instantaneous
 

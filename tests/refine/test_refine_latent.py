@@ -8,10 +8,10 @@ import pytest
 from tigramite.lpcmci import LPCMCI
 
 from forecause.data import Panel
+from forecause.edges.knowledge import Knowledge
 from forecause.errors import InputError, MissingExtra
 from forecause.graph import LaggedGraph
 from forecause.graph.metrics import score_graph
-from forecause.knowledge import Knowledge
 from forecause.refine.instruments import instrument_p_values
 from forecause.refine.latent import refine_latent
 

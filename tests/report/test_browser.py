@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import forecause as fc
-from forecause.graph.export import from_dot, from_graphml, read_csv, read_json
+from forecause.graph.formats.export import from_dot, from_graphml, read_csv, read_json
 from report_runs import NASTY, many_variables, three_variables, with_domains
 
 

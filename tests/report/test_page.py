@@ -81,7 +81,7 @@ def test_the_verdict_is_there_without_javascript(page):
 def test_alerts_and_forecast_quality_are_shown(tmp_path):
     from dataclasses import replace
 
-    from forecause.alerts import Alert
+    from forecause.diagnostics.alerts import Alert
 
     run = three_variables()
     losses = run.losses.assign(mlp=[0.4, 0.6, 1.7], chosen="mlp")

@@ -18,7 +18,7 @@ from forecause.attribute.stream import RelevanceStream
 from forecause.attribute.variables import Columns
 from forecause.data.windows import Windows
 from forecause.errors import InputError
-from forecause.forecast.base import Forecaster, Report, silent
+from forecause.forecast.forecaster import Forecaster, Report, silent
 
 __all__ = ["READOUTS", "Readout", "cross_fitted", "relevance"]
 

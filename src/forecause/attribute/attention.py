@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from forecause.errors import InputError
-from forecause.forecast.base import Forecaster
-from forecause.forecast.deep_transformer import DeepTransformer
-from forecause.forecast.transformer import Transformer
+from forecause.forecast.forecaster import Forecaster
+from forecause.forecast.models.deep_transformer import DeepTransformer
+from forecause.forecast.models.transformer import Transformer
 
 
 def raw_attention(forecaster: Forecaster, window: Tensor) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from forecause.forecast.base import Forecaster
+from forecause.forecast.forecaster import Forecaster
 
 
 def gradient(forecaster: Forecaster, window: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from forecause.forecast.base import Forecaster
+from forecause.forecast.forecaster import Forecaster
 
 
 @torch.no_grad()

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from forecause.forecast.base import Forecaster
-from forecause.forecast.rules import ATTN_LRP, CP_LRP
+from forecause.forecast.backward import ATTN_LRP, CP_LRP
+from forecause.forecast.forecaster import Forecaster
 
 
 def attn_lrp(forecaster: Forecaster, window: Tensor) -> Tensor:

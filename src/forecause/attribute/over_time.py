@@ -15,7 +15,7 @@ from forecause.attribute import BATCH_NUMBERS, READOUTS
 from forecause.data.panel import Panel
 from forecause.data.windows import Scale, Windows
 from forecause.errors import InputError
-from forecause.forecast.base import Forecaster, Report, silent
+from forecause.forecast.forecaster import Forecaster, Report, silent
 
 if TYPE_CHECKING:
     from forecause.discovery import Discovery
@@ -85,7 +85,7 @@ def attribution_of_run(
     report: Report = silent,
 ) -> xr.Dataset:
     """`attribution_over_time` of a run's forecaster on its data, or on `data`, in these rows."""
-    from forecause.evaluation import panel_of
+    from forecause.evaluate import panel_of
 
     panel = _with_domains(found, panel_of(found, data))
     scale = Scale(found.data.mean, found.data.sd)

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from forecause.data.panel import Panel
+from forecause.edges.knowledge import Knowledge
 from forecause.errors import InputError
 from forecause.graph.lagged import LaggedGraph
-from forecause.knowledge import Knowledge
 
 Method = Callable[..., LaggedGraph]
 """(panel, max_lag, seed), and `knowledge` where the baseline respects it."""

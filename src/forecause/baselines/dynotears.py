@@ -12,8 +12,8 @@ from forecause.baselines.answer import graph_of
 from forecause.baselines.design import FloatArray, Moments
 from forecause.baselines.links import Links
 from forecause.data import Panel
+from forecause.edges.knowledge import Knowledge
 from forecause.graph import LaggedGraph
-from forecause.knowledge import Knowledge
 
 PENALTY = 0.1  # the published default for both parts
 # Tight, so that weights that should be zero reach their bound.

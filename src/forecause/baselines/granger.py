@@ -15,8 +15,8 @@ from forecause.baselines.design import FloatArray, Moments
 from forecause.baselines.links import Links
 from forecause.baselines.ols import edge_tests, lags_of, regress, regressions
 from forecause.data import Panel
+from forecause.edges.knowledge import Knowledge
 from forecause.graph import LaggedGraph
-from forecause.knowledge import Knowledge
 
 LEVEL = 0.05
 NOTHING = Knowledge()

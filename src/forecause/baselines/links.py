@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from forecause.baselines.acyclicity import has_cycle
 from forecause.data import Panel
+from forecause.edges.knowledge import Knowledge, Required, with_required
 from forecause.errors import InputError
 from forecause.graph import empty_scores
 from forecause.graph.marks import CAUSE, WITHOUT_DIRECTION, mirrored
-from forecause.knowledge import Knowledge, Required, with_required
 
 Mask = npt.NDArray[np.bool_]
 Assumptions = dict[int, dict[tuple[int, int], str]]  # {target: {(source, -lag): link}}

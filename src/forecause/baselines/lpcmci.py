@@ -9,9 +9,9 @@ from forecause.baselines.links import Links
 from forecause.baselines.third_party import load, quiet
 from forecause.baselines.tigramite_frame import frame_of, lagged, partial_correlation
 from forecause.data import Panel
+from forecause.edges.knowledge import Knowledge
 from forecause.graph import LaggedGraph
 from forecause.graph.marks import CAUSAL, CAUSE
-from forecause.knowledge import Knowledge
 
 LEVEL = 0.01
 # Without bounds on the conditioning sets ten variables take more than ten minutes.

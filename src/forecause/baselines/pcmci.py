@@ -16,10 +16,10 @@ from forecause.baselines.links import Links
 from forecause.baselines.third_party import load, quiet
 from forecause.baselines.tigramite_frame import by_target, frame_of, lagged, partial_correlation
 from forecause.data import Panel
+from forecause.edges.knowledge import Knowledge
 from forecause.graph import LaggedGraph
-from forecause.graph.fdr import adjusted_p_values
 from forecause.graph.marks import CAUSE, WITHOUT_DIRECTION
-from forecause.knowledge import Knowledge
+from forecause.regression.fdr import adjusted_p_values
 
 LEVEL = 0.05  # tigramite's default for PCMCI
 LEVEL_PLUS = 0.01  # tigramite's default for PCMCI+

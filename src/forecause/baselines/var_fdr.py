@@ -9,9 +9,9 @@ from forecause.baselines.design import Moments
 from forecause.baselines.links import Links
 from forecause.baselines.ols import edge_tests
 from forecause.data import Panel
+from forecause.edges.knowledge import Knowledge
 from forecause.graph import LaggedGraph
-from forecause.graph.fdr import adjusted_p_values
-from forecause.knowledge import Knowledge
+from forecause.regression.fdr import adjusted_p_values
 
 FDR = 0.05
 NOTHING = Knowledge()

@@ -10,9 +10,9 @@ import numpy.typing as npt
 from forecause.baselines import run_baseline
 from forecause.benchmark.methods import Answer
 from forecause.data.panel import Panel
+from forecause.edges.select import top_k
 from forecause.graph.lagged import LaggedGraph, empty_scores
-from forecause.graph.select import top_k
-from forecause.pipeline import discover
+from forecause.method import discover
 
 K = 3  # the paper's row top-k
 

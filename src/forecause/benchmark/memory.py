@@ -122,23 +122,23 @@ class Watch:
 
 def watched_discovery(path: Path, forecaster: str, max_lag: int) -> dict[str, Any]:
     """Discover in this process; figures of memory in bytes, times, and the edges found."""
-    from forecause import pipeline
+    from forecause import method
     from forecause.data.panel import Panel
     from forecause.data.summary import DataSummary
     from forecause.data.windows import Windows
-    from forecause.reading import Reader
+    from forecause.edges.reading import Reader
 
     watch = Watch()
     stages: list[tuple[str, Any, str]] = [
         ("reading the file", Panel, "of"),
         ("finding the windows", Windows, "of"),
-        ("fitting", pipeline, "fit_as_asked"),
+        ("fitting", method, "fit_as_asked"),
         ("relevance", Reader, "relevance"),
         ("tests", Reader, "_tests"),
         ("fingerprint", Panel, "fingerprint"),
         ("summary", DataSummary, "of"),
-        ("alerts", pipeline, "find_alerts"),
-        ("evidence", pipeline, "collect"),
+        ("alerts", method, "find_alerts"),
+        ("evidence", method, "collect"),
     ]
     for stage, owner, name in stages:
         watched = watch.timed(stage, getattr(owner, name))
@@ -146,7 +146,7 @@ def watched_discovery(path: Path, forecaster: str, max_lag: int) -> dict[str, An
         setattr(owner, name, staticmethod(watched) if bound else watched)
     with watch.running(), tempfile.TemporaryDirectory(dir=path.parent) as folder:
         run: dict[str, Any] = {"forecaster": forecaster}
-        found = watch.timed("the rest", pipeline.discover)(path, max_lag, **run)
+        found = watch.timed("the rest", method.discover)(path, max_lag, **run)
         watch.timed("saving", found.save)(Path(folder) / "run")
     return {
         "resident": status("VmHWM"),

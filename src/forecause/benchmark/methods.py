@@ -59,17 +59,17 @@ class Method:
 
 
 def _discover(panel: Panel, max_lag: int, seed: int, **settings: Any) -> list[Answer]:
-    from forecause.pipeline import discover
+    from forecause.method import discover
 
     return [Answer(discover(panel, max_lag, seed=seed, device="cpu", **settings).graph)]
 
 
 def _expected_seconds(panel: Panel, max_lag: int, **settings: Any) -> float:
     """What `discover` says at the start, at most."""
-    from forecause.cost import expected_cost
     from forecause.data.windows import Windows
     from forecause.forecast.fitting import kinds_tried
-    from forecause.pipeline import make_settings
+    from forecause.method import make_settings
+    from forecause.resources.cost import expected_cost
 
     chosen, windows = make_settings(max_lag=max_lag, **settings), Windows.of(panel, max_lag)
     kinds = kinds_tried(chosen.forecaster, windows, chosen.head, chosen.preset)
@@ -113,13 +113,13 @@ def _transformer_at_true_degree(
 
 def _ours(label: str, cost: float = 10.0, **settings: Any) -> Method:
     run, expect = partial(_discover, **settings), partial(_expected_seconds, **settings)
-    preload = ("forecause.pipeline",)
+    preload = ("forecause.method",)
     return Method(label, run, ours=True, preload=preload, cost=cost, expect=expect)
 
 
 def _studied(label: str, name: str, module: str = "studies", cost: float = 100.0) -> Method:
     run = partial(_study, module=module, name=name)
-    preload = ("forecause.pipeline", f"forecause.benchmark.{module}")
+    preload = ("forecause.method", f"forecause.benchmark.{module}")
     return Method(label, run, ours=True, preload=preload, cost=cost)
 
 
@@ -155,7 +155,7 @@ METHODS: dict[str, Method] = {
         "Forecause, transformer (oracle in-degree)",
         oracle_run=_transformer_at_true_degree,
         ours=True,
-        preload=("forecause.pipeline",),
+        preload=("forecause.method",),
         cost=10.0,
     ),
     "additive": _ours("Forecause, additive", cost=2.0, forecaster="additive"),

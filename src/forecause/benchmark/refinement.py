@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from forecause.benchmark.methods import Answer
 from forecause.data.panel import Panel
-from forecause.pipeline import discover
+from forecause.method import discover
 from forecause.refine.instantaneous import refine_instantaneous
 from forecause.refine.latent import refine_latent
 

@@ -20,8 +20,8 @@ from forecause.benchmark.suite import Suite
 from forecause.benchmark.suites import SUITES, find_suite
 from forecause.benchmark.verdict import verdict
 from forecause.errors import InputError
-from forecause.forecast.base import Report, silent
-from forecause.workers import Workers
+from forecause.forecast.forecaster import Report, silent
+from forecause.resources.workers import Workers
 
 
 @dataclass(frozen=True)

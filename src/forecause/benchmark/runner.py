@@ -22,7 +22,7 @@ from typing import IO
 from forecause.benchmark.jobs import Job
 from forecause.benchmark.methods import find_method
 from forecause.benchmark.store import Result, Store
-from forecause.workers import Workers, fan_out
+from forecause.resources.workers import Workers, fan_out
 
 RETRIES = 1  # of a job whose worker died
 GRACE = 10.0  # seconds a worker is given to end by itself

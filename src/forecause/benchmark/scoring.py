@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from forecause.edges.select import global_top_k
 from forecause.graph.lagged import LaggedGraph
 from forecause.graph.metrics import by_domain, oracle_f1, score_graph
-from forecause.graph.select import global_top_k
 
 SUMMARY_VIEWS = ("summary", "summary_no_self")
 

@@ -15,11 +15,11 @@ from rich.console import Console
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
-from forecause.cost import best_of, matmul_speed, training_step
-from forecause.forecast.base import Forecaster
+from forecause.forecast.forecaster import Forecaster
 from forecause.forecast.registry import preset_settings, seeded_build
 from forecause.forecast.screen import sized
-from forecause.forecast.training import TrainedSettings
+from forecause.forecast.training.loop import TrainedSettings
+from forecause.resources.cost import best_of, matmul_speed, training_step
 
 SHOWN = 5  # of the costliest kinds of operation
 CASES = (("transformer", "default"), ("mlp", "default"), ("deep-transformer", "paper"))

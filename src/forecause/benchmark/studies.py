@@ -9,16 +9,16 @@ from forecause.attribute import READOUTS, cross_fitted, relevance
 from forecause.benchmark.methods import Answer
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows
+from forecause.edges.reading import LEAST_SHARE, READ_WINDOWS
+from forecause.edges.select import false_discovery, global_top_k, top_k, uniform
 from forecause.forecast import Forecaster, fit_forecaster
-from forecause.forecast.additive import Additive, AdditiveSettings, place_knots
-from forecause.forecast.base import Lesson
-from forecause.forecast.deep_transformer import DeepTransformerSettings
+from forecause.forecast.forecaster import Lesson
+from forecause.forecast.models.additive import Additive, AdditiveSettings, place_knots
+from forecause.forecast.models.deep_transformer import DeepTransformerSettings
 from forecause.forecast.registry import seeded_build
-from forecause.forecast.regression import Moments
 from forecause.graph.lagged import LaggedGraph, empty_scores
-from forecause.graph.select import false_discovery, global_top_k, top_k, uniform
-from forecause.pipeline import discover
-from forecause.reading import LEAST_SHARE, READ_WINDOWS
+from forecause.method import discover
+from forecause.regression.moments import Moments
 
 DEEP, SHALLOW = 4, 1  # layers
 K = 3  # the paper's row top-k

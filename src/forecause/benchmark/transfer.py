@@ -12,13 +12,13 @@ from forecause.attribute import relevance
 from forecause.benchmark.methods import Answer
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows
-from forecause.forecast.base import ForecasterSettings, Lesson, squared_errors
-from forecause.forecast.pretrained import PretrainedSettings
-from forecause.forecast.pretrained.network import NetworkSettings
+from forecause.edges.reading import READ_WINDOWS
+from forecause.edges.select import uniform
+from forecause.forecast.forecaster import ForecasterSettings, Lesson, squared_errors
+from forecause.forecast.models.pretrained import PretrainedSettings
+from forecause.forecast.models.pretrained.network import NetworkSettings
 from forecause.forecast.registry import preset_settings, seeded_build
 from forecause.graph.lagged import LaggedGraph
-from forecause.graph.select import uniform
-from forecause.reading import READ_WINDOWS
 
 HELD_OUT = 0.2
 LONGER = {"learning_rate": 3e-3, "max_steps": 200, "patience": 4}  # training that starts from none

@@ -33,6 +33,6 @@ def under_torchrun() -> bool:
 def _last_word() -> AbstractContextManager[bool]:
     if not under_torchrun():
         return nullcontext(True)
-    from forecause.forecast.distributed import last_word
+    from forecause.forecast.training.distributed import last_word
 
     return last_word()

@@ -22,7 +22,7 @@ from forecause.cli.options import (
     one_or_all,
 )
 from forecause.cli.spread import Ray, asked_workers, power_workers
-from forecause.options import ByName, HeadChoice, PresetName, ReadoutName, RuleName
+from forecause.config import ByName, HeadChoice, PresetName, ReadoutName, RuleName
 
 
 @app.command()
@@ -125,10 +125,10 @@ def discover(
     quiet: Quiet = False,
 ) -> None:
     """Find which variable drives which, with which delay, and write a report."""
-    from forecause import terminal
-    from forecause.forecast.distributed import joined
-    from forecause.knowledge import read_knowledge
-    from forecause.pipeline import discover as run
+    from forecause.edges.knowledge import read_knowledge
+    from forecause.forecast.training.distributed import joined
+    from forecause.method import discover as run
+    from forecause.report import terminal
 
     asked: dict[str, Any] = {"readout": readout, "select": select, "k": k, "fdr": fdr}
     asked |= {"domain_input": domain_input, "weights": weights, "budget": budget}
@@ -198,9 +198,10 @@ def evaluate(
     quiet: Quiet = False,
 ) -> None:
     """Forecast held-out rows from several origins, beside seasonal naive and a VAR."""
-    from forecause import Panel, terminal
-    from forecause.evaluation import rolling_origin
-    from forecause.forecast.distributed import joined
+    from forecause import Panel
+    from forecause.evaluate import rolling_origin
+    from forecause.forecast.training.distributed import joined
+    from forecause.report import terminal
 
     panel = Panel.of(
         one_or_all(data),

@@ -28,8 +28,8 @@ def pretrain(
 
     A stopped run continues where it was.
     """
-    from forecause import terminal
     from forecause.pretraining import pretrain as run
+    from forecause.report import terminal
 
     try:
         with terminal.progress(quiet) as report:

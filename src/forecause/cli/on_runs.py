@@ -9,7 +9,7 @@ import typer
 
 from forecause.cli.options import AsJson, Folder, Quiet, Seed, app, one_or_all
 from forecause.cli.spread import Ray, power_workers
-from forecause.options import InstantaneousName
+from forecause.config import InstantaneousName
 
 
 @app.command()
@@ -60,7 +60,7 @@ def refine(
     quiet: Quiet = False,
 ) -> None:
     """Look past an assumption: hidden common causes, or effects within a row."""
-    from forecause import terminal
+    from forecause.report import terminal
     from forecause.store import load_run
 
     with terminal.progress(quiet) as report:
@@ -92,7 +92,7 @@ def power(
     quiet: Quiet = False,
 ) -> None:
     """Simulate from a saved run, discover again: which edges can be found in such data?"""
-    from forecause import terminal
+    from forecause.report import terminal
     from forecause.store import load_run
 
     found = load_run(folder)
@@ -109,9 +109,9 @@ def score(
     json: AsJson = False,
 ) -> None:
     """Compare a graph with the true one, by every metric."""
-    from forecause import terminal
     from forecause.graph.lagged import LaggedGraph
     from forecause.graph.metrics import score_graph
+    from forecause.report import terminal
 
     metrics = score_graph(LaggedGraph.from_json(predicted), LaggedGraph.from_json(truth))
     if json:

@@ -20,9 +20,9 @@ def demo(
     quiet: Quiet = False,
 ) -> None:
     """Simulate a system with a known graph, discover it and compare."""
-    from forecause import terminal
     from forecause.graph.metrics import score_graph
-    from forecause.pipeline import discover as run
+    from forecause.method import discover as run
+    from forecause.report import terminal
     from forecause.simulate import simulate
 
     system = simulate(nodes=6, max_lag=3, rows=5000, mechanism="mlp-add", seed=seed)
@@ -111,8 +111,8 @@ def bench(
         typer.echo("\n".join(describe_suites()))
         return
     chosen = find_suite(suite)
-    from forecause import terminal
     from forecause.benchmark.run import run_suite
+    from forecause.report import terminal
 
     try:
         with terminal.progress(quiet) as report:

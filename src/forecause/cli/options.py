@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from forecause.options import ForecasterName
+from forecause.config import ForecasterName
 
 app = typer.Typer(
     name="forecause",

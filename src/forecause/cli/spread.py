@@ -11,7 +11,7 @@ from forecause.cli.ending import under_torchrun
 
 if TYPE_CHECKING:
     from forecause.discovery import Discovery
-    from forecause.workers import Workers
+    from forecause.resources.workers import Workers
 
 Ray = Annotated[
     str | None,
@@ -27,7 +27,7 @@ Jobs = Annotated[
 
 def asked_workers(ray: str | None, jobs: int | None) -> Workers:
     """Those asked for, or one process per core; under torchrun all is done together instead."""
-    from forecause.workers import HERE, Workers
+    from forecause.resources.workers import HERE, Workers
 
     if under_torchrun():
         return HERE
@@ -36,6 +36,6 @@ def asked_workers(ray: str | None, jobs: int | None) -> Workers:
 
 def power_workers(found: Discovery, ray: str | None, jobs: int | None = None) -> Workers:
     """Those asked for; starting processes takes longer than repeating a run that is quick."""
-    from forecause.power import is_quick
+    from forecause.diagnostics.power import is_quick
 
     return asked_workers(ray, 1 if jobs is None and is_quick(found) else jobs)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from forecause.data.cells import MISSING
+from forecause.data.sources.cells import MISSING
 from forecause.errors import InputError
 
 MOST_LEVELS = 12

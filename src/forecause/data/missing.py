@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from forecause.data.scratch import copied
+from forecause.data.sources.scratch import copied
 
 
 def interpolated(

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forecause.data.labels import Coding, Label
-from forecause.data.scratch import joined
+from forecause.data.sources.scratch import joined
 from forecause.errors import InputError
 
 CHUNK = 1 << 20  # values looked at together, so that a mapped file is never loaded whole

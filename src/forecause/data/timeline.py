@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from forecause.data.rawtable import TIME_NAMES, UNNAMED, RawTable
+from forecause.data.sources.rawtable import TIME_NAMES, UNNAMED, RawTable
 from forecause.errors import InputError
 
 Array = npt.NDArray[Any]

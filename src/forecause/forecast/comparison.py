@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from forecause.data.windows import Windows
-from forecause.forecast.base import Forecaster, over_windows, squared_errors
 from forecause.forecast.categorical import LabelColumns, Labelled
-from forecause.forecast.choice import Choice, choose
+from forecause.forecast.forecaster import Forecaster, over_windows, squared_errors
 from forecause.forecast.likelihood import LIKELIHOODS
+from forecause.forecast.models.choice import Choice, choose
 
 
 class Comparison:

@@ -11,10 +11,11 @@ import torch
 
 from forecause.data.windows import Windows
 from forecause.errors import InputError
-from forecause.forecast.base import Forecaster, Lesson, Report, silent
 from forecause.forecast.categorical import LabelColumns
 from forecause.forecast.comparison import Comparison
+from forecause.forecast.forecaster import Forecaster, Lesson, Report, silent
 from forecause.forecast.likelihood import LIKELIHOODS
+from forecause.forecast.models.separate import Separate
 from forecause.forecast.registry import (
     CLOSED_FORM,
     FORECASTERS,
@@ -23,10 +24,9 @@ from forecause.forecast.registry import (
     seeded_build,
 )
 from forecause.forecast.screen import MANY, sized, strongest_inputs
-from forecause.forecast.separate import Separate
 
 if TYPE_CHECKING:
-    from forecause.budget import Plan
+    from forecause.resources.budget import Plan
 
 NETWORKS = ["mlp", "transformer"]  # of `auto`, besides the closed forms
 NEURAL_FROM = 500  # windows; with fewer, `auto` does not ask networks about the mean

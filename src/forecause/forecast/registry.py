@@ -6,22 +6,25 @@ from typing import Any, get_args
 
 import torch
 
+from forecause.config import ForecasterName
 from forecause.errors import InputError
-from forecause.forecast.additive import Additive, AdditiveSettings
-from forecause.forecast.base import Forecaster, ForecasterSettings
-from forecause.forecast.by_domain import ByDomain
-from forecause.forecast.choice import Choice, ChoiceSettings
-from forecause.forecast.chronos import Chronos, ChronosSettings
-from forecause.forecast.cnn import CNN, CNNSettings
-from forecause.forecast.deep_transformer import DeepTransformer, DeepTransformerSettings
-from forecause.forecast.linear import Linear, LinearSettings
-from forecause.forecast.mlp import MLP, MLPSettings
-from forecause.forecast.pretrained import Pretrained, PretrainedSettings
-from forecause.forecast.sparsity import TRIED
-from forecause.forecast.training import TrainedSettings
-from forecause.forecast.transformer import Transformer, TransformerSettings
-from forecause.forecast.vector_transformer import VectorTransformer, VectorTransformerSettings
-from forecause.options import ForecasterName
+from forecause.forecast.forecaster import Forecaster, ForecasterSettings
+from forecause.forecast.models.additive import Additive, AdditiveSettings
+from forecause.forecast.models.by_domain import ByDomain
+from forecause.forecast.models.choice import Choice, ChoiceSettings
+from forecause.forecast.models.chronos import Chronos, ChronosSettings
+from forecause.forecast.models.cnn import CNN, CNNSettings
+from forecause.forecast.models.deep_transformer import DeepTransformer, DeepTransformerSettings
+from forecause.forecast.models.linear import Linear, LinearSettings
+from forecause.forecast.models.mlp import MLP, MLPSettings
+from forecause.forecast.models.pretrained import Pretrained, PretrainedSettings
+from forecause.forecast.models.transformer import Transformer, TransformerSettings
+from forecause.forecast.models.vector_transformer import (
+    VectorTransformer,
+    VectorTransformerSettings,
+)
+from forecause.forecast.training.loop import TrainedSettings
+from forecause.forecast.training.sparsity import TRIED
 
 FORECASTERS: dict[str, tuple[type[Forecaster], type[ForecasterSettings]]] = {
     "linear": (Linear, LinearSettings),

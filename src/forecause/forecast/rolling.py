@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from forecause.forecast.base import Forecaster
+from forecause.forecast.forecaster import Forecaster
 
 
 def _as_forecast(_step: int, forecast: Tensor) -> Tensor:

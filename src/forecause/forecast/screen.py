@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from forecause.data.windows import Windows
-from forecause.forecast.base import Forecaster, ForecasterSettings
-from forecause.forecast.separate import SeparateSettings
+from forecause.forecast.forecaster import Forecaster, ForecasterSettings
+from forecause.forecast.models.separate import SeparateSettings
 
 MANY, MOST_INPUTS = 100, 40  # beyond so many inputs, each target of a network reads so many
 READ_WINDOWS = 500

@@ -15,14 +15,19 @@ from pydantic import Field
 from torch import Tensor
 
 from forecause.errors import InputError
-from forecause.forecast.base import Report, Settings, silent
-from forecause.forecast.pretrained.context import MOST_WINDOWS, Context
-from forecause.forecast.pretrained.network import (
+from forecause.forecast.forecaster import Report, Settings, silent
+from forecause.forecast.models.pretrained.context import MOST_WINDOWS, Context
+from forecause.forecast.models.pretrained.network import (
     ContextNetwork,
     Equations,
     NetworkSettings,
 )
-from forecause.forecast.pretrained.weights import WEIGHTS, read_whole, save_network, save_whole
+from forecause.forecast.models.pretrained.weights import (
+    WEIGHTS,
+    read_whole,
+    save_network,
+    save_whole,
+)
 from forecause.pretraining.systems import (
     FIRST_SEED,
     SEEDS,

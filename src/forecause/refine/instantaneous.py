@@ -13,10 +13,10 @@ from forecause.baselines.dynotears import graph_of_links
 from forecause.baselines.links import Links
 from forecause.baselines.pcmci import graph_plus, search_plus
 from forecause.data.panel import Panel
+from forecause.edges.knowledge import Knowledge
 from forecause.errors import InputError
-from forecause.forecast.base import Report, silent
+from forecause.forecast.forecaster import Report, silent
 from forecause.graph.lagged import LaggedGraph
-from forecause.knowledge import Knowledge
 from forecause.refine.candidates import candidate_mask, check_variables
 from forecause.refine.screen import screen_instantaneous
 

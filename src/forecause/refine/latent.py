@@ -22,11 +22,11 @@ from forecause.baselines.links import Links, Mask
 from forecause.baselines.third_party import load, quiet
 from forecause.baselines.tigramite_frame import by_target, frame_of, partial_correlation
 from forecause.data.panel import Panel
-from forecause.forecast.base import Report, silent
+from forecause.edges.knowledge import Knowledge
+from forecause.forecast.forecaster import Report, silent
 from forecause.graph.columns import edge_records, edge_table
 from forecause.graph.lagged import AXES, LaggedGraph, empty_scores
 from forecause.graph.marks import CAUSAL, CAUSE, CONFOUNDED, POSSIBLE_CAUSE
-from forecause.knowledge import Knowledge
 from forecause.refine.candidates import Place, candidate_mask, check_variables, lagged_places
 from forecause.refine.instruments import instrument_p_values
 from forecause.refine.screen import screen_instantaneous

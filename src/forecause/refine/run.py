@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from forecause.edges.knowledge import Knowledge
 from forecause.errors import InputError
-from forecause.forecast.base import Report, silent
+from forecause.forecast.forecaster import Report, silent
 from forecause.graph.lagged import LaggedGraph
 from forecause.graph.marks import CONFOUNDED, WITHOUT_DIRECTION, marks_of
-from forecause.knowledge import Knowledge
 from forecause.refine.instantaneous import InstantaneousMethod, refine_instantaneous
 from forecause.refine.latent import refine_latent
 

@@ -9,9 +9,9 @@ import numpy as np
 from forecause.baselines.design import lagged_values
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows
-from forecause.graph.fdr import adjusted_p_values
 from forecause.graph.lagged import LaggedGraph
-from forecause.residuals import Residuals, spread_windows
+from forecause.regression.fdr import adjusted_p_values
+from forecause.regression.residuals import Residuals, spread_windows
 
 FDR = 0.05
 MOST_WINDOWS = 20_000  # looked at

@@ -20,11 +20,11 @@ from torch import Tensor
 from forecause.attribute.variables import Columns
 from forecause.data.labels import Coding
 from forecause.data.windows import Windows
-from forecause.forecast.additive import Additive, spline_terms
-from forecause.forecast.base import Forecaster
-from forecause.forecast.choice import Choice
-from forecause.forecast.linear import Linear
-from forecause.forecast.transformer import Transformer
+from forecause.forecast.forecaster import Forecaster
+from forecause.forecast.models.additive import Additive, spline_terms
+from forecause.forecast.models.choice import Choice
+from forecause.forecast.models.linear import Linear
+from forecause.forecast.models.transformer import Transformer
 from forecause.graph.lagged import LaggedGraph
 from forecause.report.history import course, stretch, ticks, timing
 from forecause.report.numbers import short

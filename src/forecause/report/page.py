@@ -12,8 +12,8 @@ from jinja2 import Environment
 
 from forecause import __version__
 from forecause.errors import InputError
+from forecause.graph.formats.textfile import text_of
 from forecause.graph.lagged import LaggedGraph
-from forecause.graph.textfile import text_of
 from forecause.report.content import FORMAT, page_data
 from forecause.report.history import lag_text, sampling_text
 from forecause.report.reproduction import commands

@@ -1,0 +1,1 @@
+"""Readers: any file or table becomes a raw table."""

@@ -1,0 +1,1 @@
+"""May this run be believed: alerts, stationarity, power, lag window, regimes."""

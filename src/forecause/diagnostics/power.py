@@ -1,0 +1,351 @@
+"""Will it work on data like mine? Simulate from what a run learnt, discover again, compare.
+
+The simulated system follows the fitted forecaster along the run's own graph: inputs that are no
+edges are held at their mean, so the truth of the simulated data is exactly that graph. A found
+graph has no edges that were too weak to be found, so in every repetition half of the edges are
+weakened at random; that is how the strength below which edges stay invisible can be seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import torch
+from torch import Tensor
+
+from forecause.data.panel import Panel
+from forecause.errors import InputError
+from forecause.forecast.fitting import INSTANT
+from forecause.forecast.forecaster import Forecaster, Report, silent
+from forecause.graph.lagged import LaggedGraph
+from forecause.resources.workers import HERE, Workers, gather
+
+if TYPE_CHECKING:
+    from forecause.discovery import Discovery
+
+Array = npt.NDArray[np.float64]
+
+CHAINS = 32  # series simulated side by side
+BURN_IN = 100  # steps thrown away
+BOUND = 10.0  # standard deviations that simulated values may not leave
+WEAKEST = 0.03  # a weakened edge keeps at least this share of its strength
+BINS = (0.0, 0.025, 0.05, 0.1, 0.2, 0.4, np.inf)  # strengths, in sd of effect per sd of cause
+LOOKED = 256  # simulated windows over which an edge's strength is averaged
+
+
+@dataclass(frozen=True, eq=False)
+class Power:
+    """How a run's own edges are recovered from data simulated along them.
+
+    Strength is the root mean square gradient: standard deviations the target moves per standard
+    deviation of the cause (the square root of the gradient score). `table` has one row per range
+    of strength: from, to, edges (simulated), recovered (share of them), found (edges of that
+    strength in the new graphs) and false (share of those).
+    """
+
+    windows: int
+    repeats: int
+    seed: int
+    recovered: float | None  # share of the edges at their full strength; None without edges
+    false: float | None  # share of the found edges that are not in the graph
+    clipped: float  # share of the simulated values held at the bound
+    table: pd.DataFrame
+
+    @property
+    def sentence(self) -> str:
+        """The answer in plain words."""
+        return _sentence(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values; an open end and an unknown share are None."""
+        cells = self.table.astype(object).where(np.isfinite(self.table.astype(float)), None)
+        return {
+            "windows": self.windows,
+            "repeats": self.repeats,
+            "seed": self.seed,
+            "recovered": self.recovered,
+            "false": self.false,
+            "clipped": self.clipped,
+            "strengths": cells.to_dict(orient="records"),
+            "sentence": self.sentence,
+        }
+
+    @classmethod
+    def from_dict(cls, saved: dict[str, Any]) -> Power:
+        """Back from `to_dict`."""
+        table = pd.DataFrame(saved["strengths"])
+        table["to"] = table["to"].astype(float).fillna(np.inf)
+        table[["recovered", "false"]] = table[["recovered", "false"]].astype(float)
+        names = ("windows", "repeats", "seed", "recovered", "false", "clipped")
+        return cls(**{name: saved[name] for name in names}, table=table)
+
+
+class AlongGraph:
+    """A forecaster that sees, for each target, its parents only.
+
+    `weight` (target, step, source), oldest step first, multiplies the standardised inputs: 0
+    holds an input at its mean, 1 leaves it as it is, between them its edge is weakened.
+    """
+
+    def __init__(self, forecaster: Callable[[Tensor], Tensor], weight: Tensor) -> None:
+        self.forecaster = forecaster
+        self.weight = weight
+        self.steps, self.variables = weight.shape[1:]
+
+    @torch.no_grad()
+    def forecast(self, past: Tensor) -> Tensor:
+        """past (batch, step, variable) -> (batch, variable)."""
+        return self._own(past[:, None] * self.weight)
+
+    def strengths(self, past: Tensor) -> Array:
+        """Root mean square of d forecast / d input, (target, source, lag)."""
+        seen = (past[:, None] * self.weight).requires_grad_()
+        (slopes,) = torch.autograd.grad(self._own(seen).sum(), seen)
+        size = (slopes * self.weight).double().square().mean(0).sqrt()  # (target, step, source)
+        return np.asarray(size.flip(1).transpose(1, 2).numpy())
+
+    def _own(self, seen: Tensor) -> Tensor:
+        """Each target's forecast from its own view: (batch, target, step, source) -> (b, t)."""
+        batch, targets = seen.shape[:2]
+        every = self.forecaster(seen.flatten(0, 1)).unflatten(0, (batch, targets))
+        return torch.diagonal(every, dim1=1, dim2=2)
+
+
+def measure_power(
+    found: Discovery,
+    *,
+    seed: int = 0,
+    repeats: int | None = None,
+    report: Report | None = None,
+    workers: Workers = HERE,
+) -> Power:
+    """Simulate as many windows as the run had, rediscover with its settings, and compare.
+
+    `repeats` is 5 by default where all forecasters are fitted in a moment, and 1 otherwise;
+    `workers` do the repetitions.
+    """
+    if found.data.labels:
+        raise InputError(
+            "The power of a run with labels cannot be measured: futures of numbers are all that "
+            "is simulated; leave the labels out."
+        )
+    repeats = (5 if is_quick(found) else 1) if repeats is None else repeats
+    if repeats < 1:
+        raise InputError(f"The number of repetitions must be at least 1, found {repeats}.")
+    seeds = [[seed, number] for number in range(repeats)]
+    runs = _repetitions(found, seeds, report or silent, workers)
+    table, clipped = pd.concat([run for run, _ in runs]), np.mean([share for _, share in runs])
+    full = table[table["true"] & table["full"]]
+    chosen = table[table["chosen"]]
+    return Power(
+        windows=found.data.windows,
+        repeats=repeats,
+        seed=seed,
+        recovered=float(full["chosen"].mean()) if len(full) else None,
+        false=float((~chosen["true"]).mean()) if len(chosen) else None,
+        clipped=float(clipped),
+        table=_by_strength(table),
+    )
+
+
+def is_quick(found: Discovery) -> bool:
+    """Whether all forecasters of the run are fitted in a moment."""
+    return set(found.losses.columns) <= {"naive", "chosen", *INSTANT}
+
+
+def _repetitions(
+    found: Discovery, seeds: list[list[int]], report: Report, workers: Workers
+) -> list[tuple[pd.DataFrame, float]]:
+    """One for each seed, in their order."""
+    if workers.here:
+        return gather(partial(_repeat, found, report=report), seeds)
+    light = replace(found, panel=None, evidence={})  # neither is needed, and both travel
+
+    def done(count: int) -> None:
+        report("measuring the power", count / len(seeds))
+
+    done(0)
+    return gather(partial(_repeat, light), seeds, workers, done)
+
+
+def _repeat(
+    found: Discovery, seed: list[int], report: Report = silent
+) -> tuple[pd.DataFrame, float]:
+    """One simulation and rediscovery: every candidate, and the share of clipped values.
+
+    Columns: true, full (not weakened), chosen, strength (of a false edge: as it was read).
+    """
+    from forecause.method import discover
+
+    rng = np.random.default_rng(seed)
+    systems = [_Simulation(found, part, rng) for part in _parts(found)]
+    chains = [chain.numpy() for system in systems for chain in system.series]
+    panel = Panel.from_arrays(chains, found.data.variables)
+    if found.graph.domains:  # found regimes are known from now on
+        rows = [system.series[..., 0].numel() for system in systems]
+        panel = panel.with_domain(np.repeat(np.arange(len(rows)), rows), list(found.graph.domains))
+    own = {"seed": int(rng.integers(2**31)), "device": "cpu", "regimes": None, "per_series": False}
+    again = discover(panel, report=report, **(found.settings.model_dump() | own))
+    tables = [
+        system.compared(again, view, panel, rng)
+        for system, view in zip(systems, _parts(again, found.graph.domains), strict=True)
+    ]
+    return pd.concat(tables), float(np.mean([system.clipped for system in systems]))
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A graph, the forecaster as it forecasts where that graph holds, and the windows there."""
+
+    graph: LaggedGraph
+    forecast: Callable[[Tensor], Tensor]
+    windows: int
+
+
+def _parts(found: Discovery, wanted: Iterable[str] = ()) -> list[_Part]:
+    """The whole run, or its domains: all that have a graph, or those that are wanted."""
+    forecaster, data = found.forecaster, found.data
+    names = list(wanted) or list(found.graph.domains)
+    if not names:
+        return [_Part(found.graph, forecaster, data.windows)]
+    nothing = LaggedGraph.from_edges(data.variables, found.graph.max_lag, [])
+    codes = {name: code for code, name in enumerate(data.domain_windows)}
+    return [
+        _Part(
+            found.graph.domains.get(name, nothing),
+            partial(_in_domain, forecaster, codes[name]),
+            data.domain_windows[name],
+        )
+        for name in names
+    ]
+
+
+def _in_domain(forecaster: Forecaster, code: int, past: Tensor) -> Tensor:
+    """Forecast (batch, variable) as in the domain with this index."""
+    if forecaster.domains:
+        mark = torch.full((*past.shape[:2], 1), float(code))
+        past = torch.cat([past, mark], dim=2)
+    return cast(Tensor, forecaster(past))
+
+
+class _Simulation:
+    """Data simulated along one graph, and how much of it a new run finds."""
+
+    def __init__(self, found: Discovery, part: _Part, rng: np.random.Generator) -> None:
+        self.factor = edge_factors(part.graph, rng)
+        self.system = AlongGraph(part.forecast, _weight(self.factor))
+        self.series, self.clipped = simulate_along(self.system, noise_sd(found), part.windows, rng)
+
+    def compared(
+        self, again: Discovery, view: _Part, panel: Panel, rng: np.random.Generator
+    ) -> pd.DataFrame:
+        """Every candidate: whether it is true, at full strength and chosen, and its strength."""
+        mean, sd = again.data.mean, again.data.sd
+        to_own_units = sd[None, :, None] / sd[:, None, None]  # of cause / of effect
+        steps = self.system.steps
+        past = self.series.unfold(1, steps, 1).flatten(0, 1).transpose(1, 2)  # every window
+        looked = past[rng.choice(len(past), min(LOOKED, len(past)), replace=False)]
+        true = self.factor > 0
+        read = AlongGraph(view.forecast, torch.ones_like(self.system.weight))
+        standard = ((looked - torch.from_numpy(mean)) / torch.from_numpy(sd)).float()
+        own = self.system.strengths(looked) * to_own_units
+        columns = {
+            "true": true,
+            "full": self.factor == 1,
+            "chosen": view.graph.adjacency.sel(lag=slice(1, None)).values,
+            "strength": np.where(true, own, read.strengths(standard)),
+        }
+        return pd.DataFrame({name: values.ravel() for name, values in columns.items()})
+
+
+def edge_factors(graph: LaggedGraph, rng: np.random.Generator) -> Array:
+    """What each input is multiplied by, (target, source, lag): 0 where there is no edge, 1 for
+    half of the edges, and for the others a factor drawn evenly on a logarithmic scale."""
+    edges = graph.adjacency.sel(lag=slice(1, None)).values
+    weakened = np.exp(rng.uniform(np.log(WEAKEST), 0, edges.shape))
+    places = rng.permutation(np.flatnonzero(edges))
+    keep = np.zeros(edges.size, dtype=bool)
+    keep[places[: (len(places) + 1) // 2]] = True
+    return np.where(edges, np.where(keep.reshape(edges.shape), 1.0, weakened), 0.0)
+
+
+def noise_sd(found: Discovery) -> Array:
+    """Standard deviation of each variable's noise: the root of its held-out loss."""
+    losses = [float(row[row["chosen"]]) for _, row in found.losses.iterrows()]
+    return np.sqrt(np.maximum(losses, 1e-6))
+
+
+def simulate_along(
+    system: AlongGraph, noise: Array, windows: int, rng: np.random.Generator
+) -> tuple[Tensor, float]:
+    """Series (chain, row, variable) that hold about `windows` windows, and the clipped share.
+
+    Many short chains instead of a long one: a step of all of them costs little more than of one.
+    """
+    steps, variables = system.steps, system.variables
+    chains = int(np.clip(windows // (10 * (steps + 1)), 1, CHAINS))
+    length = int(np.ceil(windows / chains)) + steps
+    values = torch.zeros(chains, steps + BURN_IN + length, variables)
+    drawn = rng.normal(size=values.shape) * noise
+    shocks = torch.from_numpy(drawn.astype(np.float32))
+    clipped = 0
+    for t in range(steps, values.shape[1]):
+        following = system.forecast(values[:, t - steps : t]) + shocks[:, t]
+        clipped += int((following.abs() > BOUND).sum())
+        values[:, t] = torch.nan_to_num(following, nan=0.0).clamp(-BOUND, BOUND)
+    return values[:, -length:], clipped / values[:, steps:].numel()
+
+
+def _weight(factor: Array) -> Tensor:
+    """(target, source, lag) -> (target, step, source), oldest step first."""
+    return torch.from_numpy(factor[:, :, ::-1].transpose(0, 2, 1).astype(np.float32))
+
+
+def _by_strength(table: pd.DataFrame) -> pd.DataFrame:
+    """Shares of recovered and of false edges per range of strength."""
+    rows = []
+    for low, high in pairwise(BINS):
+        part = table[(table["strength"] >= low) & (table["strength"] < high)]
+        true, chosen = part[part["true"]], part[part["chosen"]]
+        rows.append(
+            {
+                "from": low,
+                "to": high,
+                "edges": len(true),
+                "recovered": float(true["chosen"].mean()) if len(true) else np.nan,
+                "found": len(chosen),
+                "false": float((~chosen["true"]).mean()) if len(chosen) else np.nan,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _sentence(power: Power) -> str:
+    tried = power.table[power.table["edges"] > 0]
+    start = f"With {power.windows:,} windows of data like this, "
+    end = f"; {power.false:.0%} of the edges found are false" if power.false is not None else ""
+    if power.clipped > 0:
+        end += f" ({power.clipped:.2%} of the simulated values were cut off at {BOUND:g} sd)"
+    if tried.empty:
+        return start + "there is no edge to recover" + end + "."
+    hidden = tried[tried["recovered"] < 0.5]
+    if hidden.empty:
+        return start + f"{power.recovered:.0%} of the edges are found again" + end + "."
+    limit = float(hidden["to"].max())
+    if np.isinf(limit):
+        return start + "most edges are invisible, even the strongest" + end + "."
+    stronger = tried[tried["from"] >= limit]
+    seen = f", and {_share(stronger):.0%} of the stronger ones are found" if len(stronger) else ""
+    return start + f"edges below strength {limit:g} are mostly invisible" + seen + end + "."
+
+
+def _share(rows: pd.DataFrame) -> float:
+    """Recovered edges of several ranges together."""
+    return float((rows["recovered"] * rows["edges"]).sum() / rows["edges"].sum())

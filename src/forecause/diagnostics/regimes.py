@@ -1,0 +1,315 @@
+"""Unknown regimes: when does the mechanism change, and which stretches share one?
+
+The loss profile of linear models that are refitted to stretches of time, always judged on blocks
+they were not fitted to. Cutting a stretch in two pays only if two models forecast such blocks
+better than one; where the mechanism never changes, every cut costs, because each model then has
+fewer rows to learn from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import torch
+from torch import Tensor
+
+from forecause.data.panel import Panel
+from forecause.data.windows import Windows
+from forecause.errors import InputError
+from forecause.forecast.forecaster import Report, silent
+from forecause.regression.moments import Moments
+
+Array = npt.NDArray[np.float64]
+
+MOST_BLOCKS = 100  # the grid on which cuts are looked for
+WORK = 4e9  # multiplications that the search may cost, which bounds the blocks
+WINDOWS_PER_BLOCK = 20
+PRICE = 4.0  # of a cut, times the logarithm of the number of windows, in noise variances
+SURE = 3.0  # standard errors by which a cut must pay
+RIDGE = 1e-3
+COLUMNS = ["row", "earliest", "latest", "before", "after", "certainty"]
+LIKELY = 6.0  # rise of the loss, in noise variances, up to which another row is as good a cut
+
+
+@dataclass(frozen=True, eq=False)
+class Regimes:
+    """Which stretches of rows follow which mechanism.
+
+    `changes` has one line per change point: row (the first of the new regime), earliest and
+    latest (between which it lies), before and after (the regimes), certainty (by how many standard
+    errors two models forecast better than one).
+    """
+
+    names: tuple[str, ...]
+    of_row: npt.NDArray[np.int64]  # (row,) index into names
+    changes: pd.DataFrame
+
+    def applied(self, panel: Panel) -> Panel:
+        """The panel with the regimes as its domains."""
+        return panel.with_domain(self.of_row, self.names)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values; stretches are [first row, regime]."""
+        first = np.concatenate([[0], np.flatnonzero(np.diff(self.of_row)) + 1])
+        return {
+            "names": list(self.names),
+            "stretches": [[int(row), self.names[self.of_row[row]]] for row in first],
+            "changes": self.changes.to_dict(orient="list"),
+        }
+
+    @classmethod
+    def from_dict(cls, saved: dict[str, Any], rows: int) -> Regimes:
+        """Back from `to_dict`, for data of this many rows."""
+        names = tuple(saved["names"])
+        first = [row for row, _ in saved["stretches"]]
+        places = np.array([names.index(name) for _, name in saved["stretches"]], dtype=np.int64)
+        of_row = np.repeat(places, np.diff([*first, rows]))
+        return cls(names, of_row, pd.DataFrame(saved["changes"], columns=COLUMNS))
+
+    @property
+    def sentence(self) -> str:
+        """The finding in plain words."""
+        if self.changes.empty:
+            return "No change of the mechanism over time was found: one regime."
+        cuts = [
+            f"row {row:,} (between {first:,} and {last:,})"
+            for row, first, last in self.changes[["row", "earliest", "latest"]].to_numpy()[:5]
+        ]
+        more = len(self.changes) - len(cuts)
+        listed = ", ".join(cuts) + (f" and {more} more" if more else "")
+        return f"The mechanism changes at {listed}: {len(self.names)} regimes."
+
+
+def find_regimes(windows: Windows, count: int | None = None, report: Report = silent) -> Regimes:
+    """Find the regimes; `count` of them if given, otherwise as many as pay."""
+    if count is not None and count < 1:
+        raise InputError(f"The number of regimes must be at least 1, found {count}.")
+    search = _Search(windows, report)
+    cuts = search.cuts(count)
+    rows = [search.sharpened(cuts, place) for place in range(1, len(cuts) - 1)]
+    groups = search.grouped(cuts, count)
+    names = tuple(f"regime {i + 1}" for i in range(max(groups) + 1))
+    ends = [0, *(row.best for row in rows), windows.panel.rows]
+    of_row = np.repeat(np.array(groups), np.diff(ends)).astype(np.int64)
+    lines = [
+        {
+            "row": row.best,
+            "earliest": row.earliest,
+            "latest": row.latest,
+            "before": names[groups[place]],
+            "after": names[groups[place + 1]],
+            "certainty": round(search.certainty(cuts, place + 1), 2),
+        }
+        for place, row in enumerate(rows)
+        if groups[place] != groups[place + 1]
+    ]
+    return Regimes(names, of_row, pd.DataFrame(lines, columns=COLUMNS))
+
+
+@dataclass(frozen=True)
+class _Row:
+    best: int
+    earliest: int
+    latest: int
+
+
+class _Search:
+    """Moments of consecutive blocks of windows; even blocks are judged by fits to odd ones."""
+
+    def __init__(self, windows: Windows, report: Report) -> None:
+        self.windows, self.report = windows, report
+        inputs = windows.shape[0] * windows.shape[1] + 1
+        affordable = int(np.sqrt(WORK / inputs**3 * 3))
+        blocks = min(MOST_BLOCKS, affordable, len(windows) // max(WINDOWS_PER_BLOCK, 1))
+        if blocks < 4:
+            raise InputError(
+                f"Too few rows to look for regimes: {len(windows)} windows for {inputs - 1} "
+                "inputs; use a smaller lag, fewer variables or more rows."
+            )
+        # Folds alternate within a block, so that every stretch of blocks has both.
+        self.edges = np.linspace(0, len(windows), blocks + 1).astype(np.int64)
+        halves = [_halves(windows, low, high) for low, high in pairwise(self.edges)]
+        self.sums = tuple(_Cumulative([half[fold] for half in halves]) for fold in (0, 1))
+        self.least = max(2, int(np.ceil(inputs / np.diff(self.edges).min())))  # blocks of a stretch
+        self.blocks = blocks
+        self.noise = self._judged_group([(0, blocks)]) / len(windows)  # (target,)
+
+    def costs(self, lows: npt.NDArray[np.int64], high: int) -> Array:
+        """Of the stretches low .. high: squared errors of each half of the blocks by a fit to the
+        other, in units of the noise, summed over targets, (low,)."""
+        a, b = (fold.up_to(lows, high) for fold in self.sums)
+        return np.asarray(((_errors_of(a, b) + _errors_of(b, a)) / self.noise).sum(1).numpy())
+
+    def cuts(self, count: int | None) -> list[int]:
+        """Block edges of the best stretches: optimal partitioning at a price per cut."""
+        price = PRICE * np.log(len(self.windows))
+        best = np.full(self.blocks + 1, np.inf)
+        best[0], before = -price, np.zeros(self.blocks + 1, dtype=int)
+        costs = np.full((self.blocks + 1, self.blocks + 1), np.inf)
+        for high in range(self.least, self.blocks + 1):
+            self.report("looking for regimes", high / self.blocks)
+            lows = np.array([0, *range(self.least, high - self.least + 1)])
+            costs[lows, high] = self.costs(lows, high)
+            total = best + costs[:, high] + price
+            before[high] = int(np.argmin(total))
+            best[high] = total[before[high]]
+        found = [self.blocks]
+        while found[-1]:
+            found.append(int(before[found[-1]]))
+        found = self._believed(found[::-1])
+        return found if count is None or len(found) > count else _partition(costs, count)
+
+    def _believed(self, cuts: list[int]) -> list[int]:
+        """Without the cuts that do not pay for sure, the least sure taken out first."""
+        while len(cuts) > 2:
+            sure = [self.certainty(cuts, place) for place in range(1, len(cuts) - 1)]
+            if min(sure) >= SURE:
+                break
+            del cuts[1 + int(np.argmin(sure))]
+        return cuts
+
+    def certainty(self, cuts: Sequence[int], place: int) -> float:
+        """Standard errors by which two models beat one on the blocks around a cut."""
+        low, cut, high = cuts[place - 1 : place + 2]
+        gains = []
+        for fit, judge in (self.sums, self.sums[::-1]):
+            one = fit.between(low, high).solve(RIDGE)
+            two = {
+                True: fit.between(low, cut).solve(RIDGE),
+                False: fit.between(cut, high).solve(RIDGE),
+            }
+            for block in range(low, high):
+                held = judge.between(block, block + 1)
+                gain = (held.loss(one) - held.loss(two[block < cut])) / self.noise
+                gains.append(float(gain.sum()) * held.count)
+        values = np.array(gains)
+        return float(values.mean() / max(values.std() / np.sqrt(len(values)), 1e-12))
+
+    def sharpened(self, cuts: Sequence[int], place: int) -> _Row:
+        """The row at which the models before and after a cut change places, within its blocks."""
+        low, cut, high = cuts[place - 1 : place + 2]
+        reach_low, reach_high = max(low + 1, cut - 3), min(high - 1, cut + 3)
+        before = _fit(self.sums, low, max(cut - 1, low + 1))
+        after = _fit(self.sums, min(cut + 1, high - 1), high)
+        near = self.windows.at(np.arange(self.edges[reach_low], self.edges[reach_high]))
+        worse = _errors(near, before, self.noise) - _errors(near, after, self.noise)
+        # Cutting before window i: those from i on are forecast by the model after the cut.
+        loss = np.concatenate([[0.0], np.cumsum(worse)])
+        likely = np.flatnonzero(loss <= loss.min() + LIKELY)
+        rows = np.append(near.rows, near.rows[-1] + 1)
+        return _Row(int(rows[np.argmin(loss)]), int(rows[likely[0]]), int(rows[likely[-1]]))
+
+    def grouped(self, cuts: Sequence[int], count: int | None) -> list[int]:
+        """The regime of each stretch: stretches that one model forecasts as well share one."""
+        groups = [[stretch] for stretch in pairwise(cuts)]
+        while len(groups) > 1:
+            prices = {
+                (i, j): self._price_of_merging(groups[i], groups[j])
+                for i in range(len(groups))
+                for j in range(i)
+            }
+            (i, j), price = min(prices.items(), key=lambda item: item[1])
+            if price > 0 if count is None else len(groups) <= count:
+                break
+            groups[j] += groups.pop(i)
+        of = {stretch: g for g, group in enumerate(groups) for stretch in group}
+        order: dict[int, int] = {}  # regimes are numbered as they first appear
+        return [order.setdefault(of[stretch], len(order)) for stretch in pairwise(cuts)]
+
+    def _price_of_merging(self, one: list[tuple[int, int]], two: list[tuple[int, int]]) -> float:
+        """Growth of the judged errors, in units of the noise, beyond the price of a cut."""
+        separate = self._judged_group(one) + self._judged_group(two)
+        together = self._judged_group(one + two)
+        growth = float(((together - separate) / self.noise).sum())
+        return growth - PRICE * float(np.log(len(self.windows)))
+
+    def _judged_group(self, stretches: Sequence[tuple[int, int]]) -> Tensor:
+        a, b = (Moments.added([fold.between(*s) for s in stretches]) for fold in self.sums)
+        return b.loss(a.solve(RIDGE)) * b.count + a.loss(b.solve(RIDGE)) * a.count
+
+
+class _Cumulative:
+    """Moments of any stretch of blocks, as a difference of running sums."""
+
+    def __init__(self, parts: Sequence[Moments]) -> None:
+        self.counts = np.cumsum([0, *(part.count for part in parts)])
+        self.gram, self.cross, self.square = (
+            torch.cat([torch.zeros_like(one[:1]), one.cumsum(0)])
+            for one in (
+                torch.stack([p.gram for p in parts]),
+                torch.stack([p.cross for p in parts]),
+                torch.stack([p.square for p in parts]),
+            )
+        )
+
+    def up_to(self, lows: npt.NDArray[np.int64], high: int) -> tuple[Tensor, ...]:
+        """Counts, Gram matrices, cross products and squares of low .. high, (low, ...)."""
+        counts = torch.from_numpy(self.counts[high] - self.counts[lows]).double()
+        kinds = (self.gram, self.cross, self.square)
+        return (counts, *(kind[high] - kind[lows] for kind in kinds))
+
+    def between(self, low: int, high: int) -> Moments:
+        return Moments(
+            int(self.counts[high] - self.counts[low]),
+            self.gram[high] - self.gram[low],
+            self.cross[high] - self.cross[low],
+            self.square[high] - self.square[low],
+        )
+
+
+def _errors_of(fit: tuple[Tensor, ...], judge: tuple[Tensor, ...]) -> Tensor:
+    """Squared errors (stretch, target) of some moments by fits to others; see Moments."""
+    counts, gram, cross, _ = fit
+    penalty = torch.ones(gram.shape[-1], dtype=gram.dtype) * RIDGE
+    penalty[0] = 0.0
+    coefficients = torch.linalg.solve(gram + torch.diag(penalty) * counts[:, None, None], cross)
+    _, gram, cross, square = judge
+    fitted = (coefficients * (gram @ coefficients)).sum(1)
+    return square - 2 * (coefficients * cross).sum(1) + fitted
+
+
+def _halves(windows: Windows, low: int, high: int) -> tuple[Moments, Moments]:
+    middle = (low + high) // 2
+    early, late = (np.arange(low, middle), np.arange(middle, high))
+    return Moments.of(windows.at(early), _flat), Moments.of(windows.at(late), _flat)
+
+
+def _partition(costs: Array, count: int) -> list[int]:
+    """Edges of exactly `count` stretches with the least cost, as far as there are blocks."""
+    blocks = len(costs) - 1
+    best = costs[0].copy()
+    steps = []
+    for _ in range(count - 1):
+        total = best[:, None] + costs
+        steps.append(np.argmin(total, axis=0))
+        best = total.min(axis=0)
+    if not np.isfinite(best[blocks]):
+        raise InputError(f"Too few rows for {count} regimes; ask for fewer or use more rows.")
+    found = [blocks]
+    for step in reversed(steps):
+        found.append(int(step[found[-1]]))
+    return [0, *found[::-1]]
+
+
+def _fit(sums: Sequence[_Cumulative], low: int, high: int) -> Tensor:
+    return Moments.added([fold.between(low, high) for fold in sums]).solve(RIDGE)
+
+
+def _errors(windows: Windows, coefficients: Tensor, noise: Tensor) -> Array:
+    """Squared errors per window in units of the noise, summed over targets."""
+    parts = []
+    for batch in windows.batches(4096):
+        window = batch.double()
+        fitted = _flat(window[:, :-1]) @ coefficients[1:] + coefficients[0]
+        parts.append(((window[:, -1] - fitted).square() / noise).sum(1))
+    return np.asarray(torch.cat(parts).numpy())
+
+
+def _flat(past: Tensor) -> Tensor:
+    return past.flatten(1)

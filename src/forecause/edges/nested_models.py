@@ -1,0 +1,239 @@
+"""The ladder of models in which the inputs of every target are tested.
+
+Models of growing richness are fitted to every target: straight lines and splines of all inputs,
+where these are many the same of the plausible ones alone, and splines with products of pairs.
+The one that predicts held-out windows best is the one in which the target's inputs are tested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import xarray as xr
+from torch import Tensor
+
+from forecause.data.windows import Windows
+from forecause.edges.inputs import Inputs
+from forecause.forecast.models.additive import place_knots
+from forecause.forecast.models.choice import clearly_better
+from forecause.forecast.screen import MANY
+from forecause.graph.lagged import AXES
+from forecause.regression.designs import KNOTS, Design, Designs
+from forecause.regression.fdr import adjusted_p_values
+from forecause.regression.moments import Moments
+from forecause.regression.robust import BATCH, Wald, moments_of
+from forecause.regression.sample import Sample
+
+HELD_OUT = 0.2
+RIDGE = 1e-4  # of the fits that are compared on held-out windows
+WINDOWS_PER_FEATURE, MOST_FEATURES = 5, 4000  # a richer model is tried within these bounds
+WINDOWS_PER_INPUT = 15  # with fewer, all inputs at once blur each other
+WORK, WORK_PER_TARGET = 1e11, 4e9  # windows times squared features of one fit, at most
+WORK_OF_TARGETS = 2e11  # of a fit to every target
+DRAWS = 100  # resamples of time
+PLAUSIBLE = 0.05  # p-value of the inputs that are tried alone
+MOST_PLAUSIBLE, MOST_PAIRED = 40, 14  # of them, and of those whose products are tried
+HINT, MOST_HINTING = 3.5, 20_000  # t-value of a product that makes it worth a fit; windows for it
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+
+def edge_tests(
+    windows: Windows,
+    suspects: xr.DataArray | None = None,
+    fdr: float = 0.05,
+    allowed: xr.DataArray | None = None,
+    effort: float = 1.0,
+) -> xr.Dataset:
+    """Is there an effect given all other inputs? Statistics over (target, source, lag).
+
+    p_value: of no effect; stability: share of block-bootstrap resamples in which it stays below
+    the level that Benjamini-Hochberg at `fdr` amounts to.
+    `suspects` marks inputs that a forecaster found strong: their products are tried even if they
+    show nothing on their own. An input that is not `allowed` is left out of its target's models and
+    not tested (NaN). All levels of a label are tested together as a source; as a target, the most
+    striking of its levels counts, its p-value times their number. Less `effort` uses fewer windows.
+    """
+    ladder = _Ladder(windows, effort)
+    inputs = ladder.inputs
+    if allowed is not None:
+        ladder.allowed = inputs.by_input(allowed.values)
+    ladder.try_all_targets(ladder.designs.straight)
+    ladder.try_all_targets(ladder.designs.curved)
+    flat = None if suspects is None else inputs.by_input(suspects.values)
+    for target in range(ladder.columns):
+        ladder.try_plausible(target, None if flat is None else flat[target])
+    ladder.p_values[~ladder.allowed] = np.nan
+    p_values = inputs.p_values_of_targets(ladder.p_values)
+    passed = int((adjusted_p_values(p_values) <= fdr).sum())
+    # where Benjamini-Hochberg drew the line
+    level = fdr * passed / max(np.isfinite(p_values).sum(), 1)
+    names = list(inputs.coding.variables)
+    stability = inputs.largest_of_targets(ladder.stability(level))
+    found = {"p_value": p_values, "stability": stability}
+    return xr.Dataset(
+        {name: (AXES, inputs.by_lag(values)) for name, values in found.items()},
+        coords={"target": names, "source": names, "lag": np.arange(1, inputs.steps + 1)},
+    )
+
+
+def is_crowded(inputs: int, windows: int) -> bool:
+    """Whether the plausible ones of so many inputs are also tried alone."""
+    return inputs > MANY or windows < WINDOWS_PER_INPUT * inputs
+
+
+class _Ladder:
+    """The best model so far for every target column, and its p-values (target, input)."""
+
+    def __init__(self, windows: Windows, effort: float) -> None:
+        self.effort = effort
+        self.work_per_target = min(WORK_PER_TARGET, WORK_OF_TARGETS / windows.shape[1])
+        self.inputs = Inputs.of(windows)
+        self.windows = len(windows)
+        self.columns = windows.shape[1]
+        self.early, self.late = Sample.early_and_late(windows, HELD_OUT)
+        sample = self.early + self.late
+        self.hinting = sample.at_most(MOST_HINTING)
+        latest = torch.cat([rows[:, -self.columns :] for rows in sample.rows])
+        self.designs = Designs(self.inputs, latest, place_knots(windows, KNOTS))
+        self.p_values = np.ones((self.columns, self.inputs.steps * self.inputs.variables))
+        self.allowed = np.ones(self.p_values.shape, dtype=bool)
+        self.smallest = np.ones_like(self.p_values)  # over the models of all inputs
+        self.best: dict[int, _Fit] = {}
+        self.thinned: dict[int, tuple[Sample, Sample]] = {}
+
+    def try_all_targets(self, design_of: Callable[[Index], Design]) -> None:
+        """Fit a model of all inputs to all targets that may have the same ones."""
+        kinds, kind_of = np.unique(self.allowed, axis=0, return_inverse=True)
+        for kind, allowed in enumerate(kinds):
+            inputs, targets = np.flatnonzero(allowed), np.flatnonzero(kind_of == kind).tolist()
+            if not len(inputs):
+                continue
+            design = design_of(inputs)
+            if targets[0] in self.best and not self._affords(design):
+                continue
+            fit = self._fit(design, targets, WORK)
+            for place, target in enumerate(targets):
+                smallest = np.minimum(self.smallest[target, inputs], fit.p_values[place])
+                self.smallest[target, inputs] = smallest
+                self._keep_if_better(target, fit)
+
+    def try_plausible(self, target: int, suspects: npt.NDArray[np.bool_] | None) -> None:
+        """Fit models of the plausible inputs alone to one target."""
+        few = self._plausible(self.smallest[target], MOST_PLAUSIBLE)
+        if len(few) and is_crowded(int(self.allowed[target].sum()), self.windows):
+            self._try(target, self.designs.straight(few))
+            self._try(target, self.designs.curved(few))
+        rank = self.smallest[target].copy()
+        if suspects is not None:
+            believed = suspects & self.allowed[target]
+            rank[believed] = np.minimum(rank[believed], PLAUSIBLE / 2)
+        paired = self._plausible(rank, MOST_PAIRED)
+        if len(paired) > 1 and self._hints_at_products(target, paired):
+            self._try(target, self.designs.pairs(paired))
+
+    def stability(self, level: float) -> Array:
+        """Share of resamples of each target column's model with p <= level, which the columns of
+        a label share."""
+        levels = level / np.array([self.inputs.tests(v) for v in self.inputs.coding.of_column])
+        found = np.zeros_like(self.p_values)
+        for fit in {id(fit): fit for fit in self.best.values()}.values():
+            shares = fit.tests.stability(levels[fit.targets], DRAWS, np.random.default_rng(0))
+            for place, target in enumerate(fit.targets):
+                if self.best[target] is fit:
+                    found[target, fit.design.inputs] = shares[place]
+        return found
+
+    def _plausible(self, p_values: Array, most: int) -> Index:
+        """The inputs with the smallest p-values, in their own order."""
+        order = np.argsort(p_values, kind="stable")[:most]
+        return np.sort(order[p_values[order] < PLAUSIBLE])
+
+    def _affords(self, design: Design) -> bool:
+        most = min(MOST_FEATURES, len(self.early) / WINDOWS_PER_FEATURE)
+        return design.width <= most
+
+    def _try(self, target: int, design: Design) -> None:
+        if self._affords(design):
+            self._keep_if_better(target, self._fit(design, [target], self.work_per_target))
+
+    def _fit(self, design: Design, targets: list[int], work: float) -> _Fit:
+        width = design.width
+        most = int(self.effort * work / width**2)
+        early, late = self._enough(max(most, 2 * WINDOWS_PER_FEATURE * width))
+        learned = moments_of(early, design, targets)
+        whole = Moments.added([learned, moments_of(late, design, targets)])
+        errors = residuals(self.late, design, targets, learned.solve(RIDGE)).square()
+        return _Fit(design, targets, early + late, whole, errors)
+
+    def _enough(self, most: int) -> tuple[Sample, Sample]:
+        """Early and late windows, at most so many or half of that, so that fits share them."""
+        most = 1 << (most.bit_length() - 1)
+        if most not in self.thinned:
+            early = self.early.at_most(round(most * (1 - HELD_OUT)))
+            self.thinned[most] = early, self.late.at_most(round(most * HELD_OUT))
+        return self.thinned[most]
+
+    def _keep_if_better(self, target: int, fit: _Fit) -> None:
+        if target in self.best:
+            before = self.best[target]
+            if not clearly_better(before.of(target, before.errors), fit.of(target, fit.errors)):
+                return
+        self.best[target] = fit
+        self.p_values[target, fit.design.inputs] = fit.p_values[fit.targets.index(target)]
+
+    def _hints_at_products(self, target: int, inputs: Index) -> bool:
+        """Whether products of the inputs have to do with what the best model leaves unexplained,
+        which is far cheaper to ask than to fit them."""
+        design, best = self.designs.factors(inputs), self.best[target]
+        left = best.of(target, best.left(self.hinting))[:, None]
+        factors = torch.cat([design.features(batch) for batch in self.hinting.batches(BATCH)])
+        squares = (factors * left).square()
+        t = (factors * left).T @ factors / (squares.T @ factors.square()).sqrt().clamp(min=1e-12)
+        for own in design.groups:
+            t[np.ix_(own, own)] = 0.0  # products are of different inputs
+        return bool(t.abs().max() > HINT)
+
+
+class _Fit:
+    """A design fitted to some target columns."""
+
+    def __init__(
+        self, design: Design, targets: list[int], sample: Sample, moments: Moments, errors: Tensor
+    ) -> None:
+        self.design, self.targets = design, targets
+        self.sample, self.moments = sample, moments
+        self.errors = errors  # squared, on held-out windows, of a fit to the others
+        self._left: Tensor | None = None
+
+    def of(self, target: int, values: Tensor) -> Tensor:
+        """What belongs to one of the targets, of values (window, target)."""
+        return values[:, self.targets.index(target)]
+
+    @cached_property
+    def tests(self) -> Wald:
+        return Wald.of(self.sample, self.design, self.targets, self.moments)
+
+    @cached_property
+    def p_values(self) -> Array:
+        return self.tests.p_values
+
+    def left(self, sample: Sample) -> Tensor:
+        """Residuals (window, target) of the fit to everything, on a sample that is always one."""
+        if self._left is None:
+            self._left = residuals(sample, self.design, self.targets, self.moments.solve(RIDGE))
+        return self._left
+
+
+def residuals(sample: Sample, design: Design, targets: list[int], coefficients: Tensor) -> Tensor:
+    """What coefficients (1 + feature, target) leave unexplained, (window, target)."""
+    parts = []
+    for batch in sample.batches(BATCH):
+        fitted = design.features(batch) @ coefficients[1:] + coefficients[0]
+        parts.append(sample.following(batch, targets) - fitted)
+    return torch.cat(parts)

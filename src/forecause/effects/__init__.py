@@ -1,0 +1,1 @@
+"""What follows from a run: effects of one input, futures under an action."""

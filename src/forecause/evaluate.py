@@ -1,0 +1,291 @@
+"""Rolling-origin evaluation: how good forecasts are on rows that came after the fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import torch
+
+from forecause.data.panel import Panel
+from forecause.data.seasonal import Season, naive_error, repeated, seasons_of
+from forecause.data.windows import Scale, Windows
+from forecause.errors import InputError
+from forecause.forecast import fit_forecaster
+from forecause.forecast.fitting import INSTANT
+from forecause.forecast.forecaster import Forecaster, Report, silent
+from forecause.forecast.rolling import roll
+from forecause.method import DiscoverSettings, fit_as_asked, make_settings
+
+if TYPE_CHECKING:
+    from forecause.discovery import Discovery
+
+METHODS = ("forecaster", "var", "seasonal naive", "last value", "mean")
+REFERENCE = "seasonal naive"
+BATCH = 512  # futures rolled together
+
+Array = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.int64]
+Refit = Literal["auto", "first", "every"]
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Forecasts of every method from every origin beside what happened, and their errors."""
+
+    forecasts: pd.DataFrame  # series, row (first to forecast), variable, step, method, forecast …
+    seasons: dict[str, int]  # rows of a season for each variable; 1 where there is none
+    scale: dict[str, float]  # mae of seasonal naive before the first origin; see mase
+    notes: tuple[str, ...] = ()
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """Errors by variable, step and method; see `summary` for the columns."""
+        return self._errors(["variable", "step", "method"])
+
+    @property
+    def summary(self) -> pd.DataFrame:
+        """Errors by variable and method, over all steps.
+
+        mae and rmse in the data's units; mase: mae relative to that of seasonal naive one season
+        ahead before the first origin; skill: 1 - mae / mae of seasonal naive on the same rows.
+        """
+        return self._errors(["variable", "method"])
+
+    @property
+    def sentence(self) -> str:
+        """What came out, in words."""
+        data = self.forecasts
+        error = (data["forecast"] - data["actual"]).abs() / data["variable"].map(self.scale)
+        origins = data.assign(error=error).pivot_table("error", ["series", "row"], "method")
+        size = origins.mean()  # by method
+        won = int((origins["forecaster"] < origins[REFERENCE]).sum())
+        count, steps, seasonal = len(origins), data["step"].max(), max(self.seasons.values()) > 1
+        naive = "seasonal naive's" if seasonal else "the last value's, there being no season"
+        return (
+            f"Up to {steps} rows ahead from {count} origins, the forecaster's mean absolute error "
+            f"is {_compared(size['forecaster'], size[REFERENCE])} {naive} (smaller at {won} of "
+            f"{count} origins) and {_compared(size['forecaster'], size['var'])} that of a VAR; "
+            f"the smallest is that of the {size.idxmin()}."
+        )
+
+    def __repr__(self) -> str:
+        return f"Evaluation({self.sentence})"
+
+    def _errors(self, kept: list[str]) -> pd.DataFrame:
+        """Means for each of `kept`; what has no actual value does not count."""
+        error = self.forecasts["forecast"] - self.forecasts["actual"]
+        sizes = self.forecasts[kept].assign(mae=error.abs(), rmse=error**2, count=error)
+        how = {"count": "count", "mae": "mean", "rmse": "mean"}
+        found = sizes.groupby(kept, sort=False).agg(how).reset_index()
+        found["rmse"] **= 0.5
+        found["mase"] = found["mae"] / found["variable"].map(self.scale)
+        reference = found["mae"].where(found["method"] == REFERENCE)
+        others = [found[name] for name in kept if name != "method"]
+        found["skill"] = 1 - found["mae"] / reference.groupby(others).transform("max")
+        return found
+
+
+def rolling_origin(
+    panel: Panel,
+    max_lag: int = 5,
+    *,
+    steps: int = 12,
+    origins: int = 5,
+    season: Season = "auto",
+    refit: Refit = "auto",
+    report: Report = silent,
+    **settings: Any,
+) -> Evaluation:
+    """Forecast `steps` rows from each of the last `origins` places of every series.
+
+    At an origin only what came before it in each series is known: models, scale, season and
+    means come from there. An origin whose past is incomplete moves back to the nearest complete
+    one. `refit` at every origin or fit at the first alone; auto does the latter where models are
+    slow to train. Further settings are those of `discover`. The VAR is the linear forecaster,
+    fitted to the same rows.
+    """
+    chosen = make_settings(max_lag=max_lag, **settings)
+    _check(steps, origins, season, refit)
+    if chosen.per_series:
+        panel = panel.with_domain(panel.series, panel.series_names)
+    every = refit == "every" or (refit == "auto" and chosen.forecaster in INSTANT)
+    rounds = _rounds(panel, chosen.max_lag, steps, origins)
+    first = _known(panel, rounds[0].known, chosen.max_lag)
+    seasons = seasons_of(first.panel, season)
+    parts = []
+    for place, each in enumerate(rounds):
+        report(f"forecasting from origin {place + 1} of {len(rounds)}", place / len(rounds))
+        if place == 0 or every:
+            known = _known(panel, each.known, chosen.max_lag)
+            models = _fit(known, chosen, report)
+        rolled = [_rolled(model, known.scale, panel, each.rows, steps) for model in models]
+        simple = _simple_forecasts(panel, each, seasons, steps)
+        parts.append(_tidy(panel, each.rows, np.stack([*rolled, *simple])))
+    names = panel.variables
+    return Evaluation(
+        pd.concat(parts, ignore_index=True),
+        dict(zip(names, seasons.tolist(), strict=True)),
+        dict(zip(names, naive_error(first, seasons).tolist(), strict=True)),
+        _notes(panel, chosen, sum(len(each.rows) for each in rounds), origins),
+    )
+
+
+def evaluate(found: Discovery, *, data: Any = None, **options: Any) -> Evaluation:
+    """`rolling_origin` with the settings of a run, on its data or on `data`."""
+    settings = found.settings.model_dump()
+    return rolling_origin(panel_of(found, data), **settings, **options)
+
+
+def panel_of(found: Discovery, data: Any = None) -> Panel:
+    """The data of a run, or `data` with the same variables."""
+    if data is None:
+        return found.panel if found.panel is not None else found.data.read_again()
+    panel = Panel.of(data)
+    if panel.coding.variables != found.data.variables:
+        raise InputError(
+            f"Expected the variables of the run, {', '.join(found.data.variables)}, in this "
+            f"order; found {', '.join(panel.coding.variables)}."
+        )
+    return panel
+
+
+@dataclass(frozen=True)
+class _Round:
+    """One origin of every series that has one."""
+
+    rows: Rows  # (case,) the first row to forecast
+    since: Rows  # (case,) the first row of its series
+    known: list[tuple[int, int]]  # first and end of the known rows of each series
+
+
+def _rounds(panel: Panel, max_lag: int, steps: int, origins: int) -> list[_Round]:
+    """Origins `steps` rows apart, counted from the end of each series, earliest first."""
+    possible = Windows.of(panel, max_lag).rows
+    rounds: list[_Round] = []
+    used: set[int] = set()
+    for back in range(origins, 0, -1):
+        cases, known = [], []
+        for first, end in _spans(panel):
+            wanted = end - back * steps
+            nearest = possible[: np.searchsorted(possible, wanted, side="right")][-1:]
+            row = int(nearest[0]) if len(nearest) and nearest[0] >= first else None
+            known.append((first, max(wanted, first) if row is None else row))
+            if row is not None and row not in used:
+                used.add(row)
+                cases.append((row, first))
+        if cases:
+            rows, since = np.array(cases, dtype=np.int64).T
+            rounds.append(_Round(rows, since, known))
+    if not rounds:
+        raise InputError(
+            f"No series has {max_lag} complete rows (the largest lag) followed by {steps} to "
+            "forecast; use fewer steps or a smaller lag."
+        )
+    return rounds
+
+
+def _spans(panel: Panel) -> list[tuple[int, int]]:
+    """First row and end of every series."""
+    first = np.flatnonzero(np.diff(panel.series, prepend=-1)).tolist()
+    return list(zip(first, [*first[1:], panel.rows], strict=True))
+
+
+def _known(panel: Panel, spans: list[tuple[int, int]], max_lag: int) -> Windows:
+    """The windows of these rows alone, with their own scale; a single series is not copied."""
+    kept = np.concatenate([np.arange(first, end) for first, end in spans])
+    rows: Any = slice(*spans[0]) if len(spans) == 1 else kept
+    try:
+        known = replace(
+            panel,
+            values=panel.values[rows],
+            starts=np.flatnonzero(np.isin(kept, panel.starts)),
+            series=panel.series[rows],
+            domain=None if panel.domain is None else panel.domain[rows],
+            time=None if panel.time is None else panel.time[rows],
+        )
+        return Windows.of(known, max_lag)
+    except InputError as error:
+        reason = f"What came before an origin is not enough: {error} Or use fewer origins or steps."
+        raise InputError(reason) from None
+
+
+def _fit(windows: Windows, chosen: DiscoverSettings, report: Report) -> list[Forecaster]:
+    """The forecaster and the VAR, fitted to windows that end at the origin."""
+    forecaster = fit_as_asked(windows, chosen, report).forecaster
+    var = fit_forecaster("linear", windows, held_out=chosen.held_out, domain_input=False)
+    return [forecaster.cpu(), var.forecaster]
+
+
+def _rolled(model: Forecaster, scale: Scale, panel: Panel, rows: Rows, steps: int) -> Array:
+    """Forecasts from each row on, (case, step, variable), in the data's units."""
+    places = rows[:, None] + np.arange(-model.max_lag, 0)
+    past = (panel.values[places] - scale.mean) / scale.sd
+    if model.domains and panel.domain is not None:  # the last known one
+        mark = np.broadcast_to(panel.domain[rows - 1][:, None, None], (*places.shape, 1))
+        past = np.concatenate([past, mark], axis=2)
+    batches = torch.from_numpy(past.astype(np.float32)).split(BATCH)
+    found = torch.cat([roll(model, batch, steps) for batch in batches]).double().numpy()
+    return np.where(np.isnan(found), np.inf, found * scale.sd + scale.mean)  # NaN: it ran away
+
+
+def _simple_forecasts(panel: Panel, each: _Round, seasons: Rows, steps: int) -> Array:
+    """Seasonal naive, last value and mean, (method, case, step, variable)."""
+    found = np.empty((3, len(each.rows), steps, len(panel.variables)))
+    for case, (row, since) in enumerate(zip(each.rows.tolist(), each.since.tolist(), strict=True)):
+        history = np.asarray(panel.values[_stretch(panel, row)[0] : row], dtype=np.float64)
+        for column, season in enumerate(seasons.tolist()):
+            found[0, case, :, column] = repeated(history[:, column], season, steps)
+        found[1, case] = history[-1]
+        found[2, case] = np.nanmean(panel.values[since:row], axis=0, dtype=np.float64)
+    return found
+
+
+def _tidy(panel: Panel, rows: Rows, forecasts: Array) -> pd.DataFrame:
+    """Forecasts (method, case, step, variable) in long form, beside what happened if known."""
+    actual, steps = np.full_like(forecasts[0], np.nan), forecasts.shape[2]
+    for case, row in enumerate(rows.tolist()):
+        happened = panel.values[row : min(row + steps, _stretch(panel, row)[1])]
+        actual[case, : len(happened)] = happened
+    levels: list[Any] = [rows, panel.variables, range(1, steps + 1), METHODS]
+    names = ["row", "variable", "step", "method"]
+    table = pd.MultiIndex.from_product(levels, names=names).to_frame(index=False)
+    table.insert(0, "series", np.array(panel.series_names)[panel.series[table["row"]]])
+    table["forecast"] = forecasts.transpose(1, 3, 2, 0).ravel()
+    table["actual"] = np.repeat(actual.transpose(0, 2, 1).ravel(), len(METHODS))
+    return table
+
+
+def _stretch(panel: Panel, row: int) -> tuple[int, int]:
+    """First row and end of the unbroken stretch that a row lies in."""
+    place = int(np.searchsorted(panel.starts, row, side="right"))
+    end = panel.starts[place] if place < len(panel.starts) else panel.rows
+    return int(panel.starts[place - 1]), int(end)
+
+
+def _compared(ours: float, theirs: float) -> str:
+    if abs(ours - theirs) < 0.005 * theirs or not theirs:
+        return "larger than" if ours > theirs == 0 else "about the same as"
+    change = ours / theirs - 1
+    return f"{abs(change):.0%} {'smaller' if change < 0 else 'larger'} than"
+
+
+def _notes(panel: Panel, chosen: DiscoverSettings, made: int, origins: int) -> tuple[str, ...]:
+    asked = origins * len(panel.series_names)
+    notes = {
+        f"{made} of {asked} origins were used; the others lack a complete past.": made < asked,
+        "Regimes were not used: at an origin the one to come is not known.": chosen.regimes,
+    }
+    return tuple(note for note, holds in notes.items() if holds)
+
+
+def _check(steps: int, origins: int, season: Season, refit: str) -> None:
+    if min(steps, origins) < 1:
+        raise InputError(f"Steps and origins must be at least 1, found {steps} and {origins}.")
+    if season not in ("auto", None) and not (isinstance(season, int) and season >= 1):
+        raise InputError(f"The season must be auto, None or a number of rows, found {season!r}.")
+    if refit not in ("auto", "first", "every"):
+        raise InputError(f"Refit must be auto, first or every, found {refit!r}.")

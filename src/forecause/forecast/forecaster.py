@@ -1,0 +1,255 @@
+"""Forecaster: what every model that predicts X_t from its past has in common."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import torch
+from pydantic import BaseModel, ConfigDict, ValidationError
+from torch import Tensor, nn
+
+from forecause.data.windows import Windows
+from forecause.errors import InputError
+from forecause.forecast.backward import PLAIN, Rules
+from forecause.forecast.categorical import LabelColumns, Labelled
+from forecause.forecast.likelihood import LIKELIHOODS, Likelihood
+
+LEAST_NOISE = 1e-6  # of a target's variance: a perfect forecast still has a likelihood
+
+Report = Callable[[str, float], None]
+"""Called with what is being done and the share of it that is done; a whole sentence, which ends in
+a period, is a remark."""
+
+
+def silent(_what: str, _share: float) -> None:
+    """The Report of a caller that does not want to hear of progress."""
+
+
+WINDOWS_PER_INPUT = 3  # a domain with fewer learns from all domains
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What a forecaster is fitted to; held-out windows may stop or tune it, never teach.
+
+    One that learns step by step may give up once it clearly cannot beat its rivals: `to_beat`
+    gives the errors (window, target) of each target's best one on some windows.
+    """
+
+    windows: Windows
+    held_out: Windows
+    seed: int = 0
+    report: Report = silent
+    to_beat: Callable[[Windows], Tensor] | None = None
+    seconds: float | None = None  # after which training stops
+
+    def time_is_up(self, began: float) -> bool:
+        """Whether training that began at this time.monotonic() has to stop."""
+        return self.seconds is not None and time.monotonic() - began > self.seconds
+
+    def of_domain(self, domain: int) -> Lesson:
+        """The part about one domain, or all of it if that is too little."""
+        own, held_out = self.windows.in_domain(domain), self.held_out.in_domain(domain)
+        steps, columns = own.shape
+        if len(own) < WINDOWS_PER_INPUT * steps * columns or not len(held_out):
+            return self
+        return replace(self, windows=own, held_out=held_out)
+
+
+class Settings(BaseModel):
+    """Base of the saved settings: unknown names are refused, values never change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @classmethod
+    def checked(cls, **asked: Any) -> Self:
+        """What a user asked for; the first mistake as an InputError."""
+        try:
+            return cls(**asked)
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = ".".join(str(part) for part in first["loc"])
+            raise InputError(f"The setting {name}={first['input']!r}: {first['msg']}.") from None
+
+
+class ForecasterSettings(Settings):
+    """What the settings of every forecaster hold."""
+
+    domains: int = 0  # whose index is an input; 0: it is none
+    labels: tuple[LabelColumns, ...] = ()  # columns that together are one variable
+
+
+class Forecaster(nn.Module, ABC):
+    """Maps the standardised past of all variables to the forecast of each.
+
+    A subclass is one file: settings, parameters, `forward` and `fit`. Attribution, selection and
+    the report need nothing else.
+
+    With `domains`, the past has one more column with the domain's index. An input that is not
+    `allowed` (target, step, source) must not reach the target's forecast. Here a variable is a
+    column: a label has one for each of its levels, which is forecast as its standardised
+    probability.
+    """
+
+    kind: str
+    read_windows: ClassVar[int] = 2000  # over which relevance is averaged, at most
+    separate_targets: bool = False  # the first axis of every parameter is the target
+    logits: ClassVar[bool] = False  # outputs of a label are its levels' logits
+
+    def __init__(self, shape: tuple[int, int], settings: Settings, head: str = "mse") -> None:
+        super().__init__()
+        self.max_lag, self.n_variables = shape
+        self.settings = settings
+        self.head_name = head
+        self.domains: int = getattr(settings, "domains", 0)  # 0: the domain is no input
+        self.labels: tuple[LabelColumns, ...] = getattr(settings, "labels", ())
+        self.likelihood: Likelihood = LIKELIHOODS[head]
+        if self.labels:
+            self.likelihood = Labelled(self.likelihood, self.labels, self.logits)
+        self.register_buffer("noise_variance", torch.ones(self.n_variables))
+        everything = torch.ones(self.n_variables, self.max_lag, self.n_variables, dtype=torch.bool)
+        self.register_buffer("allowed", everything)
+
+    @property
+    def label(self) -> str:
+        """The kind, and the head if it is not the default one."""
+        return self.kind if self.head_name == "mse" else f"{self.kind}-{self.head_name}"
+
+    @property
+    def work_per_window(self) -> int:
+        """Roughly the multiplications of a forecast, to tell small steps from large ones."""
+        return parameter_count(self)
+
+    def constrain(self, allowed: Tensor) -> None:
+        """Keep inputs from targets, (target, step, source), before fitting."""
+        self.get_buffer("allowed").copy_(allowed)
+
+    def seen(self, windows: Windows) -> Windows:
+        """The windows as this forecaster reads them: marked with the domain or not."""
+        return replace(windows, marked=self.domains > 0)
+
+    def inputs(self, past: Tensor) -> Tensor:
+        """The past without the domain's column."""
+        return past[..., : self.n_variables]
+
+    def domain_of(self, past: Tensor) -> Tensor:
+        """The index of each window's domain, (batch,)."""
+        return past[:, -1, self.n_variables].long()
+
+    def following(self, window: Tensor) -> Tensor:
+        """What is to be forecast, (batch, variable)."""
+        return window[:, -1, : self.n_variables]
+
+    @abstractmethod
+    def forward(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+        """Forecast (batch, variable) from the past (batch, max_lag, variable), oldest first."""
+
+    @abstractmethod
+    def fit(self, lesson: Lesson) -> None:
+        """Learn the lesson."""
+
+    def errors(self, window: Tensor) -> Tensor:
+        """What is made small, (batch, variable), of windows (batch, max_lag + 1, variable).
+
+        The squared error, or the negative log-likelihood where more than the mean is learned.
+        """
+        return self.likelihood.errors(self.outputs(window[:, :-1]), self.following(window))
+
+    def loss(self, window: Tensor) -> Tensor:
+        """Mean error per target, (variable,), the one to learn from."""
+        return self.errors(window).mean(0)
+
+    def outputs(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+        """The numbers the head asks for, (batch, variable, output)."""
+        return self(past, rules)[..., None]
+
+    def distribution(self, past: Tensor) -> Tensor:
+        """Parameters of p(X_t | past) for `self.likelihood`, (batch, variable, parameter)."""
+        outputs = self.outputs(past)
+        if not self.likelihood.fixed:
+            return outputs
+        log_variance = self.get_buffer("noise_variance").log()[:, None]
+        return torch.cat([outputs, log_variance.expand_as(outputs)], dim=-1)
+
+    def log_likelihood(self, window: Tensor) -> Tensor:
+        """log p(X_t | past) per target, (batch, variable), in standardised units."""
+        return self.likelihood.log_prob(self.distribution(window[:, :-1]), self.following(window))
+
+    def settle_noise(self, held_out: Windows) -> None:
+        """Take the noise variance per target from the errors on held-out windows."""
+        found = squared_errors(self, held_out).mean(0).clamp(min=LEAST_NOISE)
+        self.get_buffer("noise_variance").copy_(found)
+
+    def jacobian(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+        """d forecast / d past per sample: (batch, target, max_lag, source).
+
+        One backward pass per target; a forecaster with a cheaper way overrides this.
+        """
+        past = past.detach().requires_grad_()
+        return self._gradients(self(past, rules), past)
+
+    def score(self, window: Tensor) -> Tensor:
+        """d log p(X_t | past) / d past per sample: (batch, target, max_lag, source)."""
+        past = window[:, :-1].detach()
+        if self.likelihood.fixed and not self.labels:  # (x - f) / variance * df / dpast
+            pull = (self.following(window) - self(past)) / self.get_buffer("noise_variance")
+            return pull[:, :, None, None] * self.jacobian(past)
+        past.requires_grad_()
+        log_likelihood = self.log_likelihood(torch.cat([past, window[:, -1:]], dim=1))
+        return self._gradients(log_likelihood, past)
+
+    def without_forbidden(self, past: Tensor, run: Callable[[Tensor], Tensor]) -> Tensor:
+        """`run` (batch, target, ...) where each target sees its allowed inputs alone.
+
+        The others are held at their mean. For a forecaster whose targets share their inputs: one
+        run for each group of targets with the same inputs.
+        """
+        allowed = self.get_buffer("allowed")
+        if bool(allowed.all()):
+            return run(past)
+        kinds, kind_of = torch.unique(allowed, dim=0, return_inverse=True)
+        answers = []
+        for kind in kinds:
+            seen = torch.ones_like(past)
+            seen[..., : self.n_variables] = kind
+            answers.append(run(past * seen))
+        return torch.stack([answers[k][:, i] for i, k in enumerate(kind_of.tolist())], dim=1)
+
+    def _gradients(self, values: Tensor, past: Tensor) -> Tensor:
+        """d values (batch, target) / d past, (batch, target, max_lag, source)."""
+        rows = [
+            torch.autograd.grad(values[:, i].sum(), past, retain_graph=True)[0]
+            for i in range(values.shape[1])
+        ]
+        return self.inputs(torch.stack(rows, dim=1))
+
+
+def squared_errors(forecaster: Forecaster, windows: Windows) -> Tensor:
+    """Squared error of every window and target, (window, target)."""
+
+    def squares(window: Tensor) -> Tensor:
+        return (forecaster(window[:, :-1]) - forecaster.following(window)).square()
+
+    return over_windows(forecaster, windows, squares)
+
+
+@torch.no_grad()
+def over_windows(
+    forecaster: Forecaster,
+    windows: Windows,
+    measure: Callable[[Tensor], Tensor],
+    batch_size: int = 2048,
+) -> Tensor:
+    """`measure` (batch, target), such as `forecaster.errors`, of all windows, on the CPU."""
+    device = next(iter(forecaster.state_dict().values())).device
+    batches = forecaster.seen(windows).batches(batch_size)
+    return torch.cat([measure(b.to(device)).cpu() for b in batches])
+
+
+def parameter_count(module: nn.Module) -> int:
+    """Number of trainable numbers."""
+    return sum(p.numel() for p in module.parameters() if p.requires_grad)

@@ -1,0 +1,114 @@
+"""An additive spline vector autoregression in closed form: the bar for every neural forecaster."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from forecause.data.windows import Windows
+from forecause.forecast.backward import PLAIN, Rules, activation
+from forecause.forecast.forecaster import Forecaster, ForecasterSettings, Lesson
+from forecause.regression.moments import Moments, cross_validated
+
+ENOUGH_FOR_KNOTS = 100_000  # windows; from twice as many on, every second or more are left out
+
+
+class AdditiveSettings(ForecasterSettings):
+    """Each input enters as a natural cubic spline: a line and `knots` - 2 bends."""
+
+    knots: int = 5
+    ridges: tuple[float, ...] = (0.0, 1e-4, 1e-3, 1e-2, 1e-1, 0.3, 1.0, 3.0, 10.0)
+
+
+class Additive(Forecaster):
+    """X_i,t = intercept + sum over sources and lags of a smooth curve of X_source,t-lag."""
+
+    kind = "additive"
+    settings: AdditiveSettings
+
+    def __init__(self, shape: tuple[int, int], settings: AdditiveSettings) -> None:
+        super().__init__(shape, settings)
+        p, terms = self.n_variables, settings.knots - 1
+        self.register_buffer("knots", torch.zeros(p, settings.knots))
+        self.register_buffer("weight", torch.zeros(p, self.max_lag, p, terms))
+        self.register_buffer("intercept", torch.zeros(p))
+
+    def forward(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+        weight, intercept = self.get_buffer("weight"), self.get_buffer("intercept")
+        if not rules.linearise:
+            terms = spline_terms(past, self.get_buffer("knots"))
+            return torch.einsum("blsk,tlsk->bt", terms, weight) + intercept
+        curves = activation(self.curves, past[:, None].expand(-1, self.n_variables, -1, -1), rules)
+        return curves.sum((2, 3)) + intercept
+
+    def curves(self, past: Tensor) -> Tensor:
+        """Each input's contribution (batch, target, step, source), from past of that shape."""
+        terms = spline_terms(past, self.get_buffer("knots"))
+        return (terms * self.get_buffer("weight")).sum(-1)
+
+    def jacobian(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+        if rules.linearise:
+            return super().jacobian(past, rules)
+        slopes = spline_slopes(past, self.get_buffer("knots"))
+        return torch.einsum("blsk,tlsk->btls", slopes, self.get_buffer("weight"))
+
+    def fit(self, lesson: Lesson) -> None:
+        lesson.report("fitting the additive model", 0.0)
+        self.get_buffer("knots").copy_(place_knots(lesson.windows, self.settings.knots))
+        inputs = self.get_buffer("allowed").flatten(1).T
+        allowed = inputs.repeat_interleave(self.settings.knots - 1, dim=0)
+        blocks = Moments.by_block(lesson.windows, self.design, len(allowed))
+        solution = cross_validated(blocks, self.settings.ridges, allowed)
+        for target in range(self.n_variables):
+            self._set(target, solution[:, target])
+        self.settle_noise(lesson.held_out)
+
+    def design(self, past: Tensor) -> Tensor:
+        """past (batch, step, variable) -> (batch, step * variable * term)."""
+        return spline_terms(past, self.get_buffer("knots").to(past.dtype)).flatten(1)
+
+    def _set(self, target: int, coefficients: Tensor) -> None:
+        shape = (self.max_lag, self.n_variables, self.settings.knots - 1)
+        self.get_buffer("weight")[target] = coefficients[1:].unflatten(0, shape)
+        self.get_buffer("intercept")[target] = coefficients[0]
+
+
+def place_knots(windows: Windows, count: int) -> Tensor:
+    """Quantiles of each variable, (variable, knot).
+
+    A variable with too few distinct values gets one knot repeated, which bends nowhere.
+    """
+    step = max(1, len(windows) // ENOUGH_FOR_KNOTS)
+    looked = windows.at(np.arange(0, len(windows), step))
+    latest = torch.cat([batch[:, -1].clone() for batch in looked.batches(4096)])
+    shares = torch.linspace(0.05, 0.95, count)
+    # one variable at a time: quantiles of all would hold several times the sample
+    knots = torch.stack([torch.quantile(values, shares) for values in latest.T])
+    tied = (knots.diff(dim=1) <= 1e-6).any(1)
+    knots[tied] = knots[tied][:, :1]
+    return knots
+
+
+def spline_terms(x: Tensor, knots: Tensor) -> Tensor:
+    """Natural cubic spline basis of x (..., variable) -> (..., variable, knots - 1).
+
+    The first term is x itself; term k is d_k - d_{K-1} with
+    d_k(x) = ((x - knot_k)_+^3 - (x - knot_K)_+^3) / (knot_K - knot_k), scaled to the knots' range.
+    """
+    cubes = (x[..., None] - knots).clamp(min=0).pow(3)
+    return torch.cat([x[..., None], _bends(cubes, knots)], dim=-1)
+
+
+def spline_slopes(x: Tensor, knots: Tensor) -> Tensor:
+    """Derivative of `spline_terms` with respect to x."""
+    squares = 3 * (x[..., None] - knots).clamp(min=0).square()
+    return torch.cat([torch.ones_like(x)[..., None], _bends(squares, knots)], dim=-1)
+
+
+def _bends(powers: Tensor, knots: Tensor) -> Tensor:
+    span = knots[:, -1:] - knots[:, :-1]  # (variable, knots - 1)
+    straight = span[:, :1] <= 0
+    d = (powers[..., :-1] - powers[..., -1:]) / torch.where(straight, 1.0, span)
+    bends = (d[..., :-1] - d[..., -1:]) / torch.where(straight, 1.0, span[:, :1] ** 2)
+    return torch.where(straight, 0.0, bends)

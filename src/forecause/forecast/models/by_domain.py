@@ -1,0 +1,59 @@
+"""A closed-form forecaster for each domain: every effect may differ between domains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from forecause.forecast.backward import PLAIN, Rules
+from forecause.forecast.forecaster import Forecaster, Lesson, Settings, silent
+
+
+class ByDomain(Forecaster):
+    """Members of one kind; each forecasts the windows of its own domain."""
+
+    def __init__(
+        self, shape: tuple[int, int], settings: Settings, members: Sequence[Forecaster]
+    ) -> None:
+        super().__init__(shape, settings)
+        self.kind = members[0].kind
+        self.members = nn.ModuleList(members)
+
+    @property
+    def label(self) -> str:
+        return f"{self.kind}-by-domain"
+
+    def constrain(self, allowed: Tensor) -> None:
+        super().constrain(allowed)
+        for member in self._each():
+            member.constrain(allowed)
+
+    def forward(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+        return self._gather(past, lambda member, part: cast(Tensor, member(part, rules)))
+
+    def jacobian(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+        return self._gather(past, lambda member, part: member.jacobian(part, rules))
+
+    def fit(self, lesson: Lesson) -> None:
+        for domain, member in enumerate(self._each()):
+            lesson.report(f"fitting the {self.kind} model by domain", domain / self.domains)
+            member.fit(replace(lesson.of_domain(domain), report=silent))
+        self.settle_noise(lesson.held_out)
+
+    def _each(self) -> list[Forecaster]:
+        return [cast(Forecaster, member) for member in self.members]
+
+    def _gather(self, past: Tensor, answer: Callable[[Forecaster, Tensor], Tensor]) -> Tensor:
+        """Answers (batch, ...) of each window's own member."""
+        domain = self.domain_of(past)
+        present = domain.unique().tolist()
+        places = [torch.nonzero(domain == d).flatten() for d in present]
+        answers = [
+            answer(self._each()[d], self.inputs(past[rows]))
+            for d, rows in zip(present, places, strict=True)
+        ]
+        return torch.cat(answers)[torch.cat(places).argsort()]

@@ -1,0 +1,143 @@
+"""Chronos-2, a pretrained forecaster, read like any other; only a small adapter is ever trained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from pydantic import Field, field_validator
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from forecause.errors import InputError
+from forecause.forecast.backward import PLAIN, Rules
+from forecause.forecast.models.chronos_base import checksum, load_base, norm_weights
+from forecause.forecast.training.loop import Trained, TrainedSettings, TrainingSettings
+
+ROWS_AT_ONCE = 128  # variates in one call: its group attention costs their number squared
+
+
+class ChronosSettings(TrainedSettings):
+    """The default fine-tunes the norm layers and the node embedding; `zero_shot` trains nothing."""
+
+    weights: str = "amazon/chronos-2"  # a hub id, or a folder with config and safetensors
+    patches: int = Field(default=20, ge=1)  # the longest context; the paper's 20 in and 1 out
+    node_scale: float = Field(default=1.0, ge=0)  # sd of the random node embedding; 0: none
+    training: TrainingSettings = TrainingSettings(
+        learning_rate=1e-3, batch_size=32, max_steps=1000, warmup_steps=20, look_every=50
+    )
+
+    @field_validator("weights")
+    @classmethod
+    def _full_path(cls, weights: str) -> str:
+        """A folder's full path, so that a saved run finds it from anywhere."""
+        folder = Path(weights).expanduser()
+        return str(folder.resolve()) if folder.is_dir() else weights
+
+    @classmethod
+    def zero_shot(cls, weights: str, patches: int = 20) -> ChronosSettings:
+        """The pretrained weights as they are, with a random node embedding."""
+        training = TrainingSettings(max_steps=0)
+        return cls(weights=weights, patches=patches, training=training)
+
+
+class Chronos(Trained):
+    """The variates of a window are one group; the forecast is the median of the next step.
+
+    The window is the context: its oldest step has lag max_lag, up to `patches` times the model's
+    patch size (20 * 16 = 320 for the published weights). A window that is no multiple of the patch
+    size is padded on the left with missing values, which have no lag. One patch comes out; its
+    first step is the one-step-ahead forecast, the others are not used. Every window is normalised
+    by its own mean and sd, so a window of a few steps tells little about a variable's level.
+
+    The state dict is the adapter: node and domain embedding, norm layers and a checksum of the
+    base weights.
+    """
+
+    kind = "chronos"
+    read_windows = 100  # a gradient of the published model takes seconds
+    settings: ChronosSettings
+    base: nn.Module
+
+    def __init__(self, shape: tuple[int, int], settings: ChronosSettings) -> None:
+        super().__init__(shape, settings)
+        base, about = load_base(settings.weights)
+        self.longest = min(settings.patches * about.patch_size, about.context_length)
+        if self.max_lag > self.longest:
+            raise InputError(
+                f"The context of the forecaster chronos has at most {self.longest} steps, found "
+                f"a largest lag of {self.max_lag}; use a smaller lag or more patches."
+            )
+        self.median = about.median
+        # Not registered: what is frozen is neither trained nor saved, and never leaves eval mode.
+        self.__dict__["base"] = base
+        self.node = nn.Parameter(settings.node_scale * torch.randn(self.n_variables, about.width))
+        # Learned only: a random one would make the zero-shot answer differ between domains.
+        self.domain = nn.Parameter(torch.zeros(self.domains, *self.node.shape))
+        self.norms = nn.ParameterDict(
+            {_key(name): weight.clone() for name, weight in norm_weights(base).items()}
+        )
+        self.register_buffer("base_checksum", checksum(base))
+
+    def forward(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+        if rules != PLAIN:
+            raise InputError(
+                "Relevance propagation cannot be read from the forecaster 'chronos', whose layers "
+                "are another package's; use --readout gradient."
+            )
+        return self.without_forbidden(past, self._in_parts)
+
+    def jacobian(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+        """Part by part, so that only one part's activations are in memory."""
+        parts = past.split(self._windows_at_once)
+        return torch.cat([super(Chronos, self).jacobian(part, rules).detach() for part in parts])
+
+    def _in_parts(self, past: Tensor) -> Tensor:
+        return torch.cat([self._forecast(part) for part in past.split(self._windows_at_once)])
+
+    @property
+    def _windows_at_once(self) -> int:
+        return max(1, ROWS_AT_ONCE // self.n_variables)
+
+    def _forecast(self, past: Tensor) -> Tensor:
+        """Median forecast (batch, variable); each window is a group of its own."""
+        batch, variables = len(past), self.n_variables
+        context = self.inputs(past).transpose(1, 2).flatten(0, 1)  # (batch * variable, step)
+        groups = torch.arange(batch, device=past.device).repeat_interleave(variables)
+        adapter = {name.replace("/", "."): weight for name, weight in self.norms.items()}
+        adapter["encoder.identity"] = self._identity(past).flatten(0, 1)
+        asked = {"context": context, "group_ids": groups, "num_output_patches": 1}
+        quantiles = functional_call(self.base, adapter, kwargs=asked).quantile_preds
+        return cast(Tensor, quantiles)[:, self.median, 0].unflatten(0, (batch, variables))
+
+    def _identity(self, past: Tensor) -> Tensor:
+        """What tells the variates of each window apart, (batch, variable, width)."""
+        if self.domains:
+            return self.node + self.domain[self.domain_of(past)]
+        return self.node.expand(len(past), -1, -1)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Chronos:
+        """Move the base along with the adapter."""
+        move: Any = self.base._apply
+        move(fn, recurse)
+        own: Any = super()._apply
+        return cast(Chronos, own(fn, recurse))
+
+    def _load_from_state_dict(
+        self, state_dict: Mapping[str, Any], prefix: str, *details: Any
+    ) -> None:
+        """An adapter is worth nothing on other weights than it was made for."""
+        made_for = state_dict.get(f"{prefix}base_checksum")
+        if made_for is not None and int(made_for) != int(self.get_buffer("base_checksum")):
+            raise InputError(
+                f"The adapter was made for other weights than those in {self.settings.weights!r} "
+                "now; put the earlier ones back there, or fit again."
+            )
+        super()._load_from_state_dict(state_dict, prefix, *details)
+
+
+def _key(name: str) -> str:
+    """A parameter's name without the dots that torch refuses."""
+    return name.replace(".", "/")

@@ -1,0 +1,48 @@
+"""A 1-D convolutional network over the whole window, variables as channels."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from forecause.config import HeadName
+from forecause.forecast.backward import PLAIN, Rules, activation
+from forecause.forecast.training.loop import Trained, TrainedSettings, TrainingSettings
+
+
+class CNNSettings(TrainedSettings):
+    """Two convolutions along time, then one linear layer from all positions to all targets."""
+
+    channels: int = 64
+    kernel: int = 3
+    head: HeadName = "mse"
+    training: TrainingSettings = TrainingSettings(learning_rate=1e-3, batch_size=128)
+
+
+class CNN(Trained):
+    """X_t = linear(conv(conv(past))), the full window at once; a domain shifts the channels."""
+
+    kind = "cnn"
+    settings: CNNSettings
+
+    def __init__(self, shape: tuple[int, int], settings: CNNSettings) -> None:
+        super().__init__(shape, settings, settings.head)
+        channels = settings.channels
+        self.first = nn.Conv1d(self.n_variables, channels, settings.kernel, padding="same")
+        self.domain = nn.Parameter(torch.randn(self.domains, channels))
+        self.second = nn.Conv1d(channels, channels, settings.kernel, padding="same")
+        self.last = nn.Linear(channels * self.max_lag, self.n_variables * self.likelihood.outputs)
+
+    def forward(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+        return self.likelihood.mean(self.outputs(past, rules))
+
+    def outputs(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+        return self.without_forbidden(past, lambda part: self._run(part, rules))
+
+    def _run(self, past: Tensor, rules: Rules) -> Tensor:
+        hidden = self.first(self.inputs(past).transpose(1, 2))
+        if self.domains:
+            hidden = hidden + self.domain[self.domain_of(past)][..., None]
+        hidden = activation(torch.relu, hidden, rules)
+        hidden = activation(torch.relu, self.second(hidden), rules)
+        return self.last(hidden.flatten(1)).unflatten(1, (self.n_variables, -1))

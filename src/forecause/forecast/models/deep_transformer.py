@@ -1,0 +1,163 @@
+"""The published decoder-only transformer, of any depth: one token per variable and time step."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from forecause.config import HeadName
+from forecause.forecast.backward import PLAIN, Rules, activation, layer_norm, scale_gradient
+from forecause.forecast.forecaster import Forecaster
+from forecause.forecast.training.loop import Trained, TrainedSettings, TrainingSettings
+
+
+class DeepTransformerSettings(TrainedSettings):
+    """Exactly as published: deep with 4 layers, shallow with 1."""
+
+    width: int = 64  # d, the size of a token
+    heads: int = 4
+    layers: int = 4
+    static_bias: bool = False  # a learnable logit per head, query token and key token
+    teacher_forcing: bool = True  # learn from the forecast at every position, not only the last
+    head: HeadName = "mse"
+    training: TrainingSettings = TrainingSettings.paper()
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What attention starts from: who may see whom, and whose static bias counts."""
+
+    mask: Tensor  # (token, token), minus infinity where a token is in the future
+    domain: Tensor  # (batch,) or (1,): the domain's index, 0 where there are none
+
+    @classmethod
+    def of(cls, model: Forecaster, past: Tensor) -> Prior:
+        """That of a model with a buffer `mask`."""
+        domain = model.domain_of(past) if model.domains else torch.zeros(1, dtype=torch.long)
+        return cls(model.get_buffer("mask"), domain.to(past.device))
+
+
+class Block(nn.Module):
+    """Pre-LayerNorm attention and a two-layer ReLU network, both residual."""
+
+    def __init__(self, tokens: int, settings: DeepTransformerSettings) -> None:
+        super().__init__()
+        width, self.heads = settings.width, settings.heads
+        self.norm_attention, self.norm_network = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.query, self.key = nn.Linear(width, width), nn.Linear(width, width)
+        self.value, self.mix = nn.Linear(width, width), nn.Linear(width, width)
+        self.expand, self.shrink = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        shape = (max(settings.domains, 1), self.heads, tokens, tokens)
+        self.bias = nn.Parameter(torch.zeros(shape)) if settings.static_bias else None
+
+    def forward(self, x: Tensor, prior: Prior, asked: int, rules: Rules) -> Tensor:
+        """x (batch, token, width) -> its last `asked` tokens after this block."""
+        normed = _norm(self.norm_attention, x, rules)
+        value = scale_gradient(self._heads(self.value(normed)), rules.value)
+        mixed = self.attention(normed, prior, asked, rules) @ value
+        x = x[:, -asked:] + self.mix(mixed.transpose(1, 2).flatten(2))
+        hidden = activation(torch.relu, self.expand(_norm(self.norm_network, x, rules)), rules)
+        return x + self.shrink(hidden)
+
+    def attention(self, normed: Tensor, prior: Prior, asked: int, rules: Rules) -> Tensor:
+        """Weights (batch, head, query, key) of the last `asked` tokens on all tokens.
+
+        Written out: with so few queries and a learnable bias it beats the fused kernels on a CPU.
+        """
+        query = scale_gradient(self._heads(self.query(normed[:, -asked:])), rules.query_key)
+        key = scale_gradient(self._heads(self.key(normed)), rules.query_key)
+        logits = query @ key.transpose(-1, -2) / math.sqrt(key.shape[-1])
+        logits = logits + prior.mask[-asked:]
+        if self.bias is not None:
+            logits = logits + self.bias[:, :, -asked:][prior.domain]
+        return torch.softmax(logits, dim=-1)
+
+    def _heads(self, x: Tensor) -> Tensor:
+        """(batch, token, width) -> (batch, head, token, width / head)."""
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+
+def run_blocks(blocks: nn.ModuleList, x: Tensor, prior: Prior, asked: int, rules: Rules) -> Tensor:
+    """x (batch, token, width) -> its last `asked` tokens after all blocks."""
+    for block in list(blocks)[:-1]:
+        x = block(x, prior, x.shape[1], rules)
+    last: Tensor = blocks[-1](x, prior, asked, rules)
+    return last
+
+
+class DeepTransformer(Trained):
+    """A token sees every token of its own and earlier time steps; the output at the token of
+    variable i and step tau is the forecast of variable i at tau + 1."""
+
+    kind = "deep-transformer"
+    settings: DeepTransformerSettings
+
+    def __init__(self, shape: tuple[int, int], settings: DeepTransformerSettings) -> None:
+        super().__init__(shape, settings, settings.head)
+        width, tokens = settings.width, self.max_lag * self.n_variables
+        self.value = nn.Linear(1, width)
+        # LayerNorm would wipe out a token that is mostly its value, so the embeddings dominate.
+        self.node = nn.Parameter(torch.randn(self.n_variables, width))
+        self.time = nn.Parameter(torch.randn(self.max_lag, width))
+        self.domain = nn.Parameter(torch.randn(self.domains, width))
+        self.blocks = nn.ModuleList(Block(tokens, settings) for _ in range(settings.layers))
+        self.norm = nn.LayerNorm(width)
+        self.head = nn.Linear(width, self.likelihood.outputs)
+        step = torch.arange(tokens) // self.n_variables
+        future = step[None, :] > step[:, None]
+        mask = torch.zeros(tokens, tokens).masked_fill(future, -math.inf)
+        self.register_buffer("mask", mask, persistent=False)
+
+    def forward(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+        return self.likelihood.mean(self.outputs(past, rules))
+
+    def outputs(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+        return self.without_forbidden(
+            past, lambda seen: self._run(seen, self.n_variables, rules)[:, -1]
+        )
+
+    def forecasts(self, past: Tensor) -> Tensor:
+        """The forecast at every position: (batch, step, variable), each for the next step."""
+        return self.likelihood.mean(self._everywhere(past))
+
+    def attentions(self, past: Tensor) -> list[Tensor]:
+        """The attention weights of every layer, (batch, head, query token, key token)."""
+        x, prior, found = self._tokens(past), Prior.of(self, past), []
+        for block in self.blocks:
+            assert isinstance(block, Block)
+            normed = _norm(block.norm_attention, x, PLAIN)
+            found.append(block.attention(normed, prior, x.shape[1], PLAIN))
+            x = block(x, prior, x.shape[1], PLAIN)
+        return found
+
+    def loss(self, window: Tensor) -> Tensor:
+        """Mean error per target, (variable,), at the last position or at every one."""
+        forced = self.settings.teacher_forcing and bool(self.get_buffer("allowed").all())
+        if not forced:  # at earlier positions the same input has another lag
+            return super().loss(window)
+        past, following = window[:, :-1], self.inputs(window[:, 1:])
+        return self.likelihood.errors(self._everywhere(past), following).mean((0, 1))
+
+    def _tokens(self, past: Tensor) -> Tensor:
+        """past (batch, step, variable) -> tokens (batch, step * variable, width)."""
+        identity = (self.time[:, None] + self.node[None]).flatten(0, 1)
+        tokens = self.value(self.inputs(past).flatten(1).unsqueeze(-1)) + identity
+        if self.domains:
+            tokens = tokens + self.domain[self.domain_of(past)][:, None]
+        return tokens
+
+    def _everywhere(self, past: Tensor) -> Tensor:
+        return self._run(past, self.max_lag * self.n_variables, PLAIN)
+
+    def _run(self, past: Tensor, asked: int, rules: Rules) -> Tensor:
+        """What the head gives at the last `asked` tokens, (batch, step, variable, output)."""
+        x = run_blocks(self.blocks, self._tokens(past), Prior.of(self, past), asked, rules)
+        out = self.head(_norm(self.norm, x, rules))
+        return out.unflatten(1, (-1, self.n_variables))
+
+
+def _norm(norm: nn.LayerNorm, x: Tensor, rules: Rules) -> Tensor:
+    return layer_norm(x, norm.weight, norm.bias, rules, norm.eps)

@@ -1,0 +1,55 @@
+"""A linear vector autoregression in closed form, its ridge penalty chosen on left-out time."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from forecause.forecast.backward import PLAIN, Rules
+from forecause.forecast.forecaster import Forecaster, ForecasterSettings, Lesson
+from forecause.regression.moments import Moments, cross_validated
+
+
+class LinearSettings(ForecasterSettings):
+    """Penalties tried, relative to the number of windows; 0 is ordinary least squares."""
+
+    ridges: tuple[float, ...] = (0.0, 1e-3, 1e-2, 1e-1, 0.3, 1.0, 3.0, 10.0)
+
+
+class Linear(Forecaster):
+    """X_t = intercept + sum over lags of A_lag X_{t-lag}."""
+
+    kind = "linear"
+    settings: LinearSettings
+
+    def __init__(self, shape: tuple[int, int], settings: LinearSettings) -> None:
+        super().__init__(shape, settings)
+        p = self.n_variables
+        self.register_buffer("weight", torch.zeros(p, self.max_lag, p))  # (target, step, source)
+        self.register_buffer("intercept", torch.zeros(p))
+
+    def forward(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+        return torch.einsum("bls,tls->bt", past, self.get_buffer("weight")) + self.get_buffer(
+            "intercept"
+        )
+
+    def jacobian(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+        return self.get_buffer("weight").expand(len(past), -1, -1, -1)
+
+    def fit(self, lesson: Lesson) -> None:
+        lesson.report("fitting the linear model", 0.0)
+        allowed = self.get_buffer("allowed").flatten(1).T
+        blocks = Moments.by_block(lesson.windows, _design, len(allowed))
+        self._set(cross_validated(blocks, self.settings.ridges, allowed))
+        self.settle_noise(lesson.held_out)
+
+    def _set(self, coefficients: Tensor) -> None:
+        """coefficients (1 + max_lag * variable, target), the intercept first."""
+        weight = coefficients[1:].T.unflatten(1, (self.max_lag, self.n_variables))
+        self.get_buffer("weight").copy_(weight)
+        self.get_buffer("intercept").copy_(coefficients[0])
+
+
+def _design(past: Tensor) -> Tensor:
+    """past (batch, step, variable) -> (batch, step * variable)."""
+    return past.flatten(1)

@@ -1,0 +1,74 @@
+"""One small network per target, all evaluated together, beside a linear path."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from forecause.forecast.backward import Rules, activation
+from forecause.forecast.forecaster import Lesson
+from forecause.forecast.models.linear import Linear, LinearSettings
+from forecause.forecast.models.separate import Separate, SeparateSettings
+
+
+class MLPSettings(SeparateSettings):
+    """Two hidden layers per target; the linear path starts at the closed-form fit."""
+
+    hidden: int = 32
+
+
+class MLP(Separate):
+    """X_i,t = linear(past) + network_i(past), with separate weights for every target i.
+
+    So for every number the head asks for, the mean first of all. With domains, each has a linear
+    path of its own and an embedding that shifts the first hidden layer.
+    """
+
+    kind = "mlp"
+    separate_targets = True
+    settings: MLPSettings
+
+    def __init__(self, shape: tuple[int, int], settings: MLPSettings) -> None:
+        super().__init__(shape, settings)
+        p, inputs, hidden = self.n_variables, self.n_inputs, settings.hidden
+        outputs, paths = self.likelihood.outputs, max(self.domains, 1)
+        self.linear = nn.Parameter(torch.zeros(p, inputs, paths * outputs))
+        self.bias = nn.Parameter(torch.zeros(p, 1, paths * outputs))
+        self.domain = nn.Parameter(torch.randn(p, self.domains, hidden) * 0.5)
+        self.first = nn.Parameter(torch.randn(p, inputs, hidden) / inputs**0.5)
+        self.first_bias = nn.Parameter(torch.zeros(p, 1, hidden))
+        self.second = nn.Parameter(torch.randn(p, hidden, hidden) * (2 / hidden) ** 0.5)
+        self.second_bias = nn.Parameter(torch.zeros(p, 1, hidden))
+        self.last = nn.Parameter(torch.zeros(p, hidden, outputs))
+
+    def fit(self, lesson: Lesson) -> None:
+        for path in range(max(self.domains, 1)):
+            start = Linear((self.max_lag, self.n_variables), LinearSettings())
+            start.constrain(self.read_mask.cpu())
+            start.fit(lesson.of_domain(path) if self.domains else lesson)
+            self._start_path(path, start)
+        super().fit(lesson)
+
+    @torch.no_grad()
+    def _start_path(self, path: int, start: Linear) -> None:
+        outputs = self.likelihood.outputs
+        own = slice(path * outputs, (path + 1) * outputs)
+        start = start.to(self.linear.device)
+        weight, noise = start.get_buffer("weight"), start.get_buffer("noise_variance")
+        slopes, bias = self.likelihood.linear_start(
+            self.of_reads(weight), start.get_buffer("intercept"), noise.log()
+        )
+        self.linear[..., own] = slopes
+        self.bias[..., own] = bias[:, None]
+
+    def run(self, copies: Tensor, past: Tensor, rules: Rules) -> Tensor:
+        linear = torch.baddbmm(self.bias, copies, self.linear)
+        hidden = torch.baddbmm(self.first_bias, copies, self.first)
+        if self.domains:
+            domain = self.domain_of(past)
+            every = linear.unflatten(2, (self.domains, -1))  # (target, batch, domain, output)
+            linear = every[:, torch.arange(len(domain)), domain]
+            hidden = hidden + self.domain[:, domain]
+        hidden = activation(torch.relu, hidden, rules)
+        hidden = activation(torch.relu, torch.baddbmm(self.second_bias, hidden, self.second), rules)
+        return torch.baddbmm(linear, hidden, self.last).transpose(0, 1)

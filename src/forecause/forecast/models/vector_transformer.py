@@ -1,0 +1,84 @@
+"""The low-complexity transformer: one token per time step, for data with few rows."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from forecause.config import HeadName
+from forecause.forecast.backward import PLAIN, Rules, layer_norm
+from forecause.forecast.models.deep_transformer import (
+    Block,
+    DeepTransformerSettings,
+    Prior,
+    run_blocks,
+)
+from forecause.forecast.training.loop import Trained, TrainedSettings
+
+QUIET = 0.3  # size of a value's first weights against the embedding of its step
+
+
+class VectorTransformerSettings(TrainedSettings):
+    """One layer and one head, as the paper has it for small recorded data."""
+
+    width: int = 64  # d, the size of a token
+    heads: int = 1
+    layers: int = 1
+    head: HeadName = "mse"
+
+    @property
+    def block(self) -> DeepTransformerSettings:
+        """What a block is built from; the static bias lets attention start from a lag."""
+        return DeepTransformerSettings(
+            width=self.width, heads=self.heads, domains=self.domains, static_bias=True
+        )
+
+
+class VectorTransformer(Trained):
+    """A token holds all variables of one step and sees its own and earlier steps; the last one
+    gives the forecast of every variable.
+
+    Each step has its own value embedding: with a shared one, one head could only scale the effect
+    of a lag as a whole, and could not tell a lag's parents from those of another.
+    """
+
+    kind = "vector"
+    settings: VectorTransformerSettings
+
+    def __init__(self, shape: tuple[int, int], settings: VectorTransformerSettings) -> None:
+        super().__init__(shape, settings, settings.head)
+        steps, p, width = self.max_lag, self.n_variables, settings.width
+        # LayerNorm would wipe out a token that is mostly its values, so the embeddings dominate.
+        self.value = nn.Parameter(torch.randn(steps, p, width) * QUIET / p**0.5)
+        self.time = nn.Parameter(torch.randn(steps, width))
+        self.domain = nn.Parameter(torch.randn(self.domains, width))
+        self.blocks = nn.ModuleList(Block(steps, settings.block) for _ in range(settings.layers))
+        self.norm = nn.LayerNorm(width)
+        self.head = nn.Linear(width, p * self.likelihood.outputs)
+        mask = torch.full((steps, steps), -math.inf).triu(1)
+        self.register_buffer("mask", mask, persistent=False)
+
+    def forward(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+        return self.likelihood.mean(self.outputs(past, rules))
+
+    def outputs(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+        return self.without_forbidden(past, lambda seen: self._run(seen, rules))
+
+    def states(self, past: Tensor, asked: int, rules: Rules = PLAIN) -> Tensor:
+        """The last `asked` tokens after all blocks, (batch, step, width)."""
+        return run_blocks(self.blocks, self._tokens(past), Prior.of(self, past), asked, rules)
+
+    def _tokens(self, past: Tensor) -> Tensor:
+        """past (batch, step, variable) -> tokens (batch, step, width)."""
+        tokens = torch.einsum("bsv,svw->bsw", self.inputs(past), self.value) + self.time
+        if self.domains:
+            tokens = tokens + self.domain[self.domain_of(past)][:, None]
+        return tokens
+
+    def _run(self, past: Tensor, rules: Rules) -> Tensor:
+        """What the head gives for every variable, (batch, variable, output)."""
+        last = self.states(past, 1, rules)[:, -1]
+        normed = layer_norm(last, self.norm.weight, self.norm.bias, rules, self.norm.eps)
+        return self.head(normed).unflatten(1, (self.n_variables, -1))

@@ -1,0 +1,1 @@
+"""Learning by gradient descent: the loop, sparse gradients, several processes."""

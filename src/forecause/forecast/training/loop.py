@@ -1,0 +1,269 @@
+"""The one training loop of every forecaster that learns by gradient descent."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from forecause.data.windows import Windows
+from forecause.errors import TrainingError
+from forecause.forecast.forecaster import (
+    Forecaster,
+    ForecasterSettings,
+    Lesson,
+    Settings,
+    over_windows,
+)
+from forecause.forecast.models.choice import clearly_better
+from forecause.forecast.training import distributed
+from forecause.forecast.training.distributed import Ranks
+from forecause.forecast.training.sparsity import Penalty, learn_sparsely
+
+WATCHED = 4096  # held-out windows looked at to decide when to stop
+SMALL_STEP = 20_000_000  # work of a batch below which one thread is fastest
+CLEARLY = 3.0  # standard errors of the difference, for one of several targets
+PROGRESS = 1e-4  # fall of the held-out loss that counts as progress
+
+
+class TrainingSettings(Settings):
+    """Adam with warm-up; the rate falls when the held-out loss stalls, then training stops."""
+
+    learning_rate: float = 3e-3
+    batch_size: int = 64
+    max_steps: int = 6000
+    warmup_steps: int = 100
+    look_every: int = 100  # steps between looks at the held-out loss
+    patience: int = 4  # looks without progress before the rate falls
+    rate_drops: int = 2  # how often the rate falls to a third before training stops
+    clip: float = 1.0  # largest norm of a gradient
+
+    @classmethod
+    def paper(cls) -> TrainingSettings:
+        """Adam at a constant rate, as published."""
+        return cls(
+            learning_rate=1e-3,
+            batch_size=256,
+            warmup_steps=0,
+            patience=8,
+            rate_drops=0,
+            clip=1e9,  # that is, not at all
+        )
+
+
+class TrainedSettings(ForecasterSettings):
+    """What the settings of every forecaster that learns by gradient descent hold."""
+
+    training: TrainingSettings = TrainingSettings()
+    sparsity: tuple[float, ...] = ()  # weights of the gradients' penalty, smallest first
+
+
+class Trained(Forecaster):
+    """A forecaster that learns by gradient descent."""
+
+    settings: TrainedSettings
+    logits: ClassVar[bool] = True
+    penalty: Penalty | None = None  # while it learns
+
+    def loss(self, window: Tensor) -> Tensor:
+        return self.penalty.loss(self, window) if self.penalty else super().loss(window)
+
+    def fit(self, lesson: Lesson) -> None:
+        weights = self.settings.sparsity
+        if not weights:
+            train(self, lesson, self.settings.training)
+            return
+
+        each = lesson
+        if lesson.seconds is not None:
+            each = replace(lesson, seconds=lesson.seconds / len(weights))
+
+        def learn(penalty: Penalty | None) -> None:
+            self.penalty = penalty
+            train(self, each, self.settings.training)
+            self.penalty = None
+
+        # Shrunk for different times, the slopes of targets could not be compared.
+        self.separate_targets = False
+        weight = learn_sparsely(self, lesson, weights, learn)
+        self.settings = self.settings.model_copy(update={"sparsity": (weight,)})
+
+
+def train(model: Forecaster, lesson: Lesson, settings: TrainingSettings) -> None:
+    """Fit `model` and leave it with the weights that did best on the held-out windows.
+
+    Training also ends as soon as the model is clearly not going to beat its rival,
+    and when the lesson's time is up.
+    """
+    ranks, began = distributed.current(), time.monotonic()
+    steps = f"{settings.max_steps} steps of {settings.batch_size}"
+    ranks.meet(f"training the {model.kind} on {len(lesson.windows)} windows in {steps}")
+    rng = np.random.default_rng(lesson.seed)
+    watched = lesson.held_out.sample(WATCHED, rng)
+    device = next(model.parameters()).device
+    optimiser = torch.optim.Adam(model.parameters(), fused=device.type in ("cpu", "cuda"))
+    schedule = _Schedule(settings)
+    best = _Best(model, _held_out_losses(model, watched, ranks))
+    rival, loss = _Rival.of(lesson, watched, ranks), ranks.loss_of(model)
+    size = min(settings.batch_size, len(lesson.windows))
+    batches = _shuffled(model.seen(lesson.windows), size, rng, ranks)
+    with _threads_for(model.work_per_window * size // ranks.size):
+        for step in range(1, settings.max_steps + 1):
+            optimiser.param_groups[0]["lr"] = schedule.rate(step)
+            optimiser.zero_grad()
+            loss(next(batches).to(device), size).backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
+            optimiser.step()
+            if step % settings.look_every:
+                continue
+            lesson.report(f"training the {model.kind}", step / settings.max_steps)
+            losses = _finite(_held_out_losses(model, watched, ranks), model.kind, step)
+            stalled = schedule.stalls_after(losses, progress=best.improve(losses))
+            if stalled:
+                best.restore()
+                schedule.slow_down()
+            lost = rival is not None and rival.wins_against(model, schedule.history, stalled)
+            if schedule.ended or ranks.agree(lost or lesson.time_is_up(began)):
+                break
+    best.restore()
+    model.settle_noise(watched)
+
+
+class _Rival:
+    """The best rival of every target, by its errors (window, target) on the watched windows."""
+
+    def __init__(self, errors: Tensor, watched: Windows) -> None:
+        self.errors, self.watched = errors, watched
+
+    @classmethod
+    def of(cls, lesson: Lesson, watched: Windows, ranks: Ranks) -> _Rival | None:
+        errors = ranks.of_first(lesson.to_beat(watched) if lesson.to_beat else None)
+        return None if errors is None else cls(errors, watched)
+
+    def wins_against(self, model: Forecaster, history: Sequence[Tensor], stalled: bool) -> bool:
+        """Whether the model had better give up; `history` is its loss (target,) at every look."""
+        return self._is_out_of_reach(history) or (stalled and not self._is_behind(model))
+
+    def _is_out_of_reach(self, history: Sequence[Tensor]) -> bool:
+        """Whether no target would be won even if the last half's gain came once more.
+
+        Of many targets some always might by chance: one in twenty does not count.
+        """
+        if len(history) < 8:
+            return False
+        now, earlier = history[-1], history[len(history) // 2]
+        promising = now - (earlier - now).clamp(min=0) <= self.errors.mean(0)
+        return int(promising.sum()) <= len(now) // 20
+
+    def _is_behind(self, model: Forecaster) -> bool:
+        """Whether some target is clearly won. If none is, going on at a lower rate is in vain."""
+        own = over_windows(model, self.watched, model.errors)
+        targets = zip(self.errors.T, own.T, strict=True)
+        return any(clearly_better(rival, errors, CLEARLY) for rival, errors in targets)
+
+
+class _Schedule:
+    """The learning rate: warm-up, constant, a third each time the held-out loss stalls."""
+
+    def __init__(self, settings: TrainingSettings) -> None:
+        self.settings = settings
+        self.idle_looks = 0
+        self.drops = 0
+        self.history: list[Tensor] = []  # held-out loss (target,) of every look
+
+    def rate(self, step: int) -> float:
+        warm = min(1.0, step / max(self.settings.warmup_steps, 1))
+        return self.settings.learning_rate * warm * 0.3**self.drops
+
+    def stalls_after(self, losses: Tensor, progress: bool) -> bool:
+        """Take note of a look; True once `patience` looks in a row brought no progress."""
+        self.history.append(losses)
+        self.idle_looks = 0 if progress else self.idle_looks + 1
+        return self.idle_looks >= self.settings.patience
+
+    def slow_down(self) -> None:
+        self.drops += 1
+        self.idle_looks = 0
+
+    @property
+    def ended(self) -> bool:
+        return self.drops > self.settings.rate_drops
+
+
+class _Best:
+    """The best weights seen, kept per target where the targets share no parameter."""
+
+    def __init__(self, model: Forecaster, losses: Tensor) -> None:
+        self.model = model
+        self.losses = losses
+        self.weights = {name: w.clone() for name, w in model.state_dict().items()}
+
+    def improve(self, losses: Tensor) -> bool:
+        """Keep the present weights where they are better; True if that is real progress."""
+        if self.model.separate_targets:
+            better, gain = losses < self.losses, self._gain(losses, self.losses).max()
+        else:
+            gain = self._gain(losses.mean(), self.losses.mean())
+            better = (gain > 0).expand_as(losses)
+        for name, weight in self.model.state_dict().items():
+            if self.model.separate_targets:
+                self.weights[name][better] = weight[better]
+            elif gain > 0:
+                self.weights[name].copy_(weight)
+        self.losses = torch.where(better, losses, self.losses)
+        return bool(gain > PROGRESS)
+
+    def _gain(self, now: Tensor, before: Tensor) -> Tensor:
+        """Relative fall of a squared error; absolute one of a log-likelihood, which has no zero."""
+        return 1 - now / before if self.model.likelihood.fixed else before - now
+
+    def restore(self) -> None:
+        self.model.load_state_dict(self.weights)
+
+
+@contextmanager
+def _threads_for(work: int) -> Iterator[None]:
+    """One thread for a small step: more only wait for each other, badly so on a busy machine."""
+    before = torch.get_num_threads()
+    if work < SMALL_STEP:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _shuffled(
+    windows: Windows, size: int, rng: np.random.Generator, ranks: Ranks
+) -> Iterator[Tensor]:
+    """This rank's share of batches without end, every window once per round."""
+    while True:
+        order = rng.permutation(len(windows))
+        for start in range(0, len(order) - size + 1, size):
+            yield windows.draw(ranks.share(order[start : start + size]))
+
+
+def _held_out_losses(model: Forecaster, watched: Windows, ranks: Ranks) -> Tensor:
+    """Mean error per target, (target,); each rank looks at its share, all get the same numbers."""
+    if ranks.alone:
+        return over_windows(model, watched, model.errors).mean(0)
+    own = watched.at(ranks.share(np.arange(len(watched))))
+    total = torch.zeros(model.n_variables, dtype=torch.float64)
+    if len(own):
+        total += over_windows(model, own, model.errors).double().sum(0)
+    return (ranks.total(total) / len(watched)).float()
+
+
+def _finite(losses: Tensor, kind: str, step: int) -> Tensor:
+    if not bool(torch.isfinite(losses).all()):
+        raise TrainingError(
+            f"The loss of the {kind} became infinite or undefined at step {step}; look for "
+            "extreme outliers in the data, or use --forecaster linear or additive."
+        )
+    return losses

@@ -1,0 +1,89 @@
+"""Sparse gradients: a penalty under which few inputs move a forecast, and the choice of its weight.
+
+The penalty is the L1 norm of the Jacobian, the sum of E|d output / d input| over all pairs. To have
+all of it takes one backward pass per output; a random projection v^T J takes one in all. Which norm
+that estimates depends on v:
+
+- v one-hot, an output drawn at random: E|v^T J_j| is the mean of |J_ij| over the outputs i, without
+  bias. Every pair is shrunk by itself, and down to zero where it is not worth its price.
+- v Gaussian: E|v^T J_j| = sqrt(2 / pi) times the L2 norm of column j. That is a group lasso: an
+  input that drives one target is hardly shrunk for the others. Random signs do nearly the same.
+- (v^T J_j)^2 with either: the squared Frobenius norm, a ridge, which leaves no pair out.
+
+A graph is sparse pair by pair, so v is one-hot here, another output for every window of a batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from forecause.forecast.forecaster import Forecaster, Lesson, over_windows
+from forecause.forecast.models.choice import clearly_better
+
+TRIED = (0.0, 0.03, 0.1, 0.2)  # weights of the penalty, of standardised inputs and outputs
+
+
+class Penalty:
+    """The L1 norm of the Jacobian times a weight, estimated anew for every batch."""
+
+    def __init__(self, weight: float, seed: int = 0) -> None:
+        self.weight = weight
+        self.draws = torch.Generator().manual_seed(seed)
+
+    def loss(self, model: Forecaster, window: Tensor) -> Tensor:
+        """Mean error plus penalty per target, (variable,), from one forward pass."""
+        past = window[:, :-1].detach().requires_grad_()
+        outputs = model.outputs(past)
+        errors = model.likelihood.errors(outputs, model.following(window)).mean(0)
+        return errors + self.weight * self.norms(model, past, outputs)
+
+    def norms(self, model: Forecaster, past: Tensor, outputs: Tensor) -> Tensor:
+        """Sum over outputs and inputs of |d output / d input| per target, (variable,).
+
+        `outputs` (batch, variable, output) are the model's for `past`, which wants its gradient.
+        """
+        windows, targets, each = outputs.shape
+        asked = self._asked(windows, targets * each).to(past.device)
+        projected = outputs.flatten(1)[torch.arange(windows, device=past.device), asked].sum()
+        (slopes,) = torch.autograd.grad(projected, past, create_graph=True)
+        sizes = model.inputs(slopes).abs().sum((1, 2)) * (targets * each / windows)
+        return sizes.new_zeros(targets).index_add(0, asked // each, sizes)
+
+    def _asked(self, windows: int, outputs: int) -> Tensor:
+        """An output for each window, (window,), all equally often as far as they go."""
+        rounds = -(-windows // outputs)
+        orders = [torch.randperm(outputs, generator=self.draws) for _ in range(rounds)]
+        return torch.cat(orders)[:windows]
+
+
+def learn_sparsely(
+    model: Forecaster,
+    lesson: Lesson,
+    weights: Sequence[float],
+    learn: Callable[[Penalty | None], None],
+) -> float:
+    """Let the model `learn` under every weight, smallest first, and leave it with the one to keep.
+
+    A larger weight must forecast the held-out windows clearly better, because where the forecast
+    is best the gradients are already shrunk so far that weak inputs cannot be ranked. All learn
+    from the same start and the same windows: left-out blocks would leave fewer to learn from, and
+    fewer windows ask for larger weights. To go on from a smaller weight would be of no use either,
+    as training keeps what it starts from wherever that is no worse.
+    """
+    start = _weights_of(model)
+    best, errors, kept = weights[0], torch.empty(0), start
+    for weight in weights:
+        model.load_state_dict(start)
+        learn(Penalty(weight, lesson.seed) if weight else None)
+        found = over_windows(model, lesson.held_out, model.errors).mean(1)
+        if weight == weights[0] or clearly_better(errors, found):
+            best, errors, kept = weight, found, _weights_of(model)
+    model.load_state_dict(kept)
+    return best
+
+
+def _weights_of(model: Forecaster) -> dict[str, Tensor]:
+    return {name: value.clone() for name, value in model.state_dict().items()}

@@ -1,0 +1,1 @@
+"""A graph as JSON, CSV, GraphML, DOT and other packages' objects."""

@@ -1,0 +1,1 @@
+"""Least squares from streamed moments, splines, robust tests, false discovery rates."""

@@ -1,0 +1,111 @@
+"""The models in which inputs are tested: lines, splines, and products of pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from forecause.edges.inputs import Inputs, groups_of
+from forecause.forecast.models.additive import spline_terms
+
+KNOTS = 5
+
+Index = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Design:
+    """Features of the past, and which of them belong to which input."""
+
+    places: Index  # (place,) of the columns of the past that are looked at
+    transform: Callable[[Tensor], Tensor]  # (window, place) -> (window, feature)
+    groups: list[Index]  # of feature indices
+    inputs: Index  # (group,) the input that each is; see Inputs
+
+    def features(self, rows: Tensor) -> Tensor:
+        """Features (window, feature) in float64 of windows as rows; see Sample."""
+        return self.transform(rows[:, self.places].double())
+
+    @property
+    def width(self) -> int:
+        return 1 + int(max(group.max(initial=0) for group in self.groups))
+
+
+class Designs:
+    """Makes designs for some inputs, on one set of knots."""
+
+    def __init__(self, inputs: Inputs, latest: Tensor, knots: Tensor) -> None:
+        """`latest` (window, column) is where the terms' moments are taken; knots (column, knot)."""
+        self.inputs = inputs
+        self.columns = latest.shape[1]
+        self.knots = knots.double()
+        terms = spline_terms(latest.double(), self.knots)
+        sd = terms.std(0)
+        self.mean = terms.mean(0)
+        self.sd = torch.where(sd > 1e-9, sd, 1.0)  # a term that never varies stays zero
+        scaled = (terms - self.mean) / self.sd
+        self.slope = (scaled[..., 0] * scaled[..., 1]).mean(0)  # of the bend on the line
+
+    def straight(self, inputs: Index) -> Design:
+        """A line for each of some inputs."""
+        places, owner = self.inputs.places(inputs)
+        return Design(places, lambda values: values, groups_of(owner, len(inputs)), inputs)
+
+    def curved(self, inputs: Index) -> Design:
+        """A spline for each of some inputs."""
+        places, owner = self.inputs.places(inputs)
+        kept, of_place = self._kept_terms(places, KNOTS - 1)
+        column = places % self.columns
+        groups = groups_of(owner[of_place], len(inputs))
+        return Design(places, lambda v: self._terms(v, column).flatten(1)[:, kept], groups, inputs)
+
+    def pairs(self, inputs: Index) -> Design:
+        """Splines of some inputs, and products of a factor of one and of another; see factors."""
+        own, factors = self.curved(inputs), self.factors(inputs)
+        members = factors.groups
+        pairs = list(zip(*np.triu_indices(len(inputs), 1), strict=True))
+        left = np.concatenate([np.repeat(members[i], len(members[j])) for i, j in pairs])
+        right = np.concatenate([np.tile(members[j], len(members[i])) for i, j in pairs])
+
+        def features(values: Tensor) -> Tensor:
+            two = factors.transform(values)
+            return torch.cat([own.transform(values), two[:, left] * two[:, right]], dim=1)
+
+        shared = [np.flatnonzero(np.isin(left, f) | np.isin(right, f)) for f in members]
+        groups = [
+            np.concatenate([alone, own.width + products])
+            for alone, products in zip(own.groups, shared, strict=True)
+        ]
+        return Design(own.places, features, groups, inputs)
+
+    def factors(self, inputs: Index) -> Design:
+        """What is multiplied of some inputs: a line, and a bend without its line."""
+        places, owner = self.inputs.places(inputs)
+        kept, of_place = self._kept_terms(places, 2)
+        column = places % self.columns
+
+        def features(values: Tensor) -> Tensor:
+            own = self._terms(values, column)
+            line = own[..., 0]
+            bend = own[..., 1] - self.slope[column] * line
+            return torch.stack([line, bend], dim=2).flatten(1)[:, kept]
+
+        return Design(places, features, groups_of(owner[of_place], len(inputs)), inputs)
+
+    def _kept_terms(self, places: Index, terms: int) -> tuple[Index, Index]:
+        """Of `terms` per place those that say something, a label's level having but one; and the
+        place that each belongs to."""
+        counts = np.where(self.inputs.is_label(places), 1, terms)
+        of_place = np.repeat(np.arange(len(places)), counts)
+        within = np.arange(len(of_place)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return of_place * terms + within, of_place
+
+    def _terms(self, values: Tensor, column: Index) -> Tensor:
+        """Standardised spline terms (window, place, term) of places of these columns."""
+        terms = spline_terms(values, self.knots[column])
+        return (terms - self.mean[column]) / self.sd[column]

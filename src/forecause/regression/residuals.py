@@ -1,0 +1,82 @@
+"""What a forecaster leaves unexplained, and how it hangs together across variables and time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from scipy import stats
+
+from forecause.data.windows import Windows
+from forecause.forecast.forecaster import Forecaster
+
+Array = npt.NDArray[np.float64]
+
+FEWEST_PAIRS = 50  # moments to correlate over
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """Target minus forecast of every window, in time order."""
+
+    values: Array  # (window, variable)
+    rows: npt.NDArray[np.int64]  # (window,) row of the panel
+    stretch: npt.NDArray[np.int64]  # (window,) which unbroken stretch the row lies in
+
+    @classmethod
+    @torch.no_grad()
+    def of(cls, forecaster: Forecaster, windows: Windows, batch_size: int = 2048) -> Residuals:
+        device = next(iter(forecaster.state_dict().values())).device
+        parts = [
+            (forecaster.following(batch) - forecaster(batch[:, :-1])).cpu().double()
+            for batch in (b.to(device) for b in forecaster.seen(windows).batches(batch_size))
+        ]
+        stretch = np.searchsorted(windows.panel.starts, windows.rows, side="right")
+        return cls(torch.cat(parts).numpy(), windows.rows, stretch)
+
+    def correlation(self, lag: int, least: float = 0.0) -> tuple[Array, Array]:
+        """Correlation of each variable now with each `lag` rows earlier, and its p-value.
+
+        Both (now, earlier). The p-value allows for noise whose size changes over time: under no
+        correlation, sum(a b) has the variance sum(a^2 b^2); of a correlation no larger than
+        `least` it is not computed but 1. Pairs never cross stretches.
+        """
+        now, earlier = self._pairs(lag)
+        p_values = np.ones((self.values.shape[1],) * 2)
+        if len(now) < FEWEST_PAIRS:
+            return np.zeros_like(p_values), p_values
+        a, b = (part - part.mean(0) for part in (self.values[now], self.values[earlier]))
+        products = a.T @ b
+        squares = (np.einsum("nv,nv->v", part, part) for part in (a, b))
+        correlation = products / np.maximum(np.sqrt(np.outer(*squares)), 1e-300)
+        i, j = np.nonzero(np.abs(correlation) >= least)
+        if len(i) > a.shape[1]:
+            noise = ((a**2).T @ (b**2))[i, j]
+        else:
+            noise = ((a[:, i] * b[:, j]) ** 2).sum(0)
+        z = products[i, j] / np.maximum(np.sqrt(noise), 1e-300)
+        p_values[i, j] = 2 * stats.norm.sf(np.abs(z))
+        return correlation, p_values
+
+    def _pairs(self, lag: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Places of the windows that have one `lag` rows earlier in their stretch, and of those."""
+        place = np.searchsorted(self.rows, self.rows - lag)
+        found = (self.rows[place] == self.rows - lag) & (self.stretch[place] == self.stretch)
+        return np.flatnonzero(found), place[found]
+
+
+def target_values(windows: Windows) -> Array:
+    """What is to be forecast, standardised, (window, variable)."""
+    return np.concatenate([batch[:, -1].double().numpy() for batch in windows.batches(4096)])
+
+
+def spread_windows(windows: Windows, most: int, pieces: int = 20) -> Windows:
+    """At most `most` windows: runs of neighbours, spread evenly over time, so that both short
+    and long stretches of time can be compared."""
+    if len(windows) <= most:
+        return windows
+    length = most // pieces
+    first = np.linspace(0, len(windows) - length, pieces).astype(np.int64)
+    return windows.at((first[:, None] + np.arange(length)).ravel())

@@ -1,0 +1,182 @@
+"""What the command shows: progress on stderr, results on stdout."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from forecause.discovery import Discovery
+    from forecause.evaluate import Evaluation
+    from forecause.forecast.forecaster import Report
+
+MOST_EDGES = 40  # shown on the terminal; all are in edges.csv
+
+
+@contextmanager
+def progress(quiet: bool) -> Iterator[Report]:
+    """A bar with the time left on stderr, fed by the yielded function."""
+    bar = Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        disable=quiet,
+    )
+    tasks: dict[str, Any] = {}
+
+    def report(what: str, share: float) -> None:
+        if what.endswith("."):
+            if not quiet:
+                bar.console.print(Text(what), style="dim")
+            return
+        if what not in tasks:
+            for earlier in tasks.values():
+                bar.update(earlier, visible=False)
+            tasks[what] = bar.add_task(what, total=1.0)
+        bar.update(tasks[what], completed=share)
+
+    with bar:
+        yield report
+
+
+def show_discovery(found: Discovery, folder: Path) -> None:
+    """The strongest edges, how well each variable is forecast, and where the results are."""
+    console = Console()
+    data = found.data
+    for note in data.notes:
+        console.print(Text(note))
+    console.print(
+        Text(
+            f"{len(data.variables)} variables, {data.rows:,} rows, {data.windows:,} windows"
+            + (f" ({data.lost_share:.1%} lost to missing values)" if data.lost_share else "")
+        )
+    )
+    console.print(_edge_table(found))
+    more = len(found.graph) - MOST_EDGES
+    if more > 0:
+        console.print(Text(f"... and {more} more in edges.csv"))
+    labels = "; of labels, the Brier score" if data.labels else ""
+    title = f"held-out squared error{labels} (1 = no better than the mean)"
+    console.print(_loss_table(found.losses, title))
+    if found.surprise is not None:
+        title = "held-out negative log-likelihood, by which the forecaster was chosen"
+        console.print(_loss_table(found.surprise, title))
+    if found.graph.domains:
+        console.print(Text(_in_common(found)))
+        console.print(_domain_table(found))
+    for alert in found.alerts:
+        console.print(Text(f"note: {alert.sentence}"), soft_wrap=True)
+    if found.measured_power:
+        console.print(Text(f"note: {found.measured_power.sentence}"), soft_wrap=True)
+    console.print(Text(f"report: {folder / 'report.html'}"), soft_wrap=True)
+
+
+def show_scores(metrics: Mapping[str, Any]) -> None:
+    """Metrics as a table, one column per view of the graph, and what chance alone would give."""
+    views = {name: values for name, values in metrics.items() if name != "null"}
+    table = Table("metric", *[name.replace("_", " ") for name in views])
+    for name in dict.fromkeys(name for values in views.values() for name in values):
+        table.add_row(name.replace("_", " "), *[_number(v.get(name)) for v in views.values()])
+    chance = [_number(metrics["null"][view].get("f1")) for view in views]
+    table.add_row("f1 by chance", *chance)
+    Console().print(table)
+
+
+def show_power(found: Discovery, as_json: bool) -> None:
+    """Recovered and false edges per strength, and the answer in words."""
+    power = found.measured_power
+    if power is None:
+        return
+    if as_json:
+        show_json(power.to_dict())
+        return
+    table = Table("strength", "edges", "recovered", "found", "false")
+    for row in power.to_dict()["strengths"]:
+        upper = f"to {row['to']:g}" if row["to"] is not None else "and more"
+        counts = [_number(row[name]) for name in ("edges", "recovered", "found", "false")]
+        table.add_row(f"{row['from']:g} {upper}", *counts)
+    console = Console()
+    console.print(table)
+    console.print(Text(power.sentence), soft_wrap=True)
+
+
+def show_evaluation(found: Evaluation) -> None:
+    """Error of every method per variable, relative to its own past, and the answer in words."""
+    mase = found.summary.pivot_table("mase", "variable", "method", sort=False)
+    table = Table("variable", "season", *mase.columns)
+    for variable, row in mase.iterrows():
+        season = found.seasons[str(variable)]
+        table.add_row(
+            Text(str(variable)), str(season) if season > 1 else "-", *[f"{x:.3f}" for x in row]
+        )
+    console = Console()
+    console.print(table)
+    for sentence in (
+        "mean absolute error; 1: that of seasonal naive one season ahead, before the first origin.",
+        found.sentence,
+        *found.notes,
+    ):
+        console.print(Text(sentence), soft_wrap=True)
+
+
+def show_json(value: Any) -> None:
+    """Plain JSON on stdout."""
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")
+
+
+def _edge_table(found: Discovery) -> Table:
+    table = Table("source", "target", "lag", "score", "effect", "share", "confidence")
+    for edge in found.graph.edges.head(MOST_EDGES).to_dict(orient="records"):
+        table.add_row(
+            Text(str(edge["source"])),
+            Text(str(edge["target"])),
+            str(edge["lag"]),
+            *[_number(edge[name]) for name in ("score", "effect", "share", "confidence")],
+        )
+    return table
+
+
+def _domain_table(found: Discovery) -> Table:
+    table = Table("domain", "windows", "edges")
+    for name, windows in found.data.domain_windows.items():
+        graph = found.graph.domains.get(name)
+        table.add_row(
+            Text(name), f"{windows:,}", "too few rows" if graph is None else f"{len(graph)}"
+        )
+    return table
+
+
+def _in_common(found: Discovery) -> str:
+    shared, changing = len(found.graph.invariant), len(found.graph.changes)
+    return f"graph per domain: {shared} edges in all of them, {changing} in some"
+
+
+def _loss_table(losses: pd.DataFrame, title: str) -> Table:
+    table = Table(title=title, title_justify="left")
+    table.add_column("variable")
+    for name in losses.columns:
+        table.add_column(str(name))
+    for variable, row in losses.iterrows():
+        table.add_row(Text(str(variable)), *[_number(value) for value in row])
+    return table
+
+
+def _number(value: Any) -> str:
+    if value is None or value != value:
+        return "-"
+    return f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -1,0 +1,168 @@
+"""What a discovery will take: seconds by stage and memory, estimated before it starts.
+
+Closed forms are counted in floating-point operations and divided by this machine's measured speed;
+networks are timed, a few steps of each. All of it takes well under a second for small models.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from forecause.data.windows import Windows
+from forecause.edges.nested_models import (
+    MOST_PAIRED,
+    MOST_PLAUSIBLE,
+    WORK_OF_TARGETS,
+    WORK_PER_TARGET,
+    is_crowded,
+)
+from forecause.edges.nested_models import WORK as TEST_WORK
+from forecause.edges.reading import READ_WINDOWS
+from forecause.forecast.forecaster import Forecaster, ForecasterSettings
+from forecause.forecast.models.additive import AdditiveSettings
+from forecause.forecast.registry import preset_settings, seeded_build
+from forecause.forecast.screen import sized
+from forecause.forecast.training.loop import TrainedSettings
+from forecause.regression.moments import WORK as FIT_WORK
+from forecause.regression.sample import MOST_WINDOWS
+
+TIMED_STEPS = 3
+SOLUTIONS = 25  # of the normal equations, to choose a penalty on left-out time
+TEST_SHARE = 0.5  # of the speed of products that the tests reach
+BASE_GB = 0.5  # of the interpreter and its libraries
+STARTUP = 1.0  # second, of whatever is not counted
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds by stage on an idle machine, of networks if none stops early, and gigabytes."""
+
+    seconds: Mapping[str, float]
+    memory_gb: float
+    steps: Mapping[str, int] = field(default_factory=dict)  # at most, of every network
+
+    @property
+    def total(self) -> float:
+        return sum(self.seconds.values())
+
+    @property
+    def sentence(self) -> str:
+        """The total, what most of it is for, and the memory."""
+        stage = max(self.seconds, key=lambda name: self.seconds[name])
+        return (
+            f"Expecting about {in_words(self.total)} (of that {in_words(self.seconds[stage])} "
+            f"for the {stage}) and {self.memory_gb:.1f} GB."
+        )
+
+
+def expected_cost(windows: Windows, kinds: Sequence[str], preset: str = "default") -> Cost:
+    """What fitting these kinds to the windows, reading and testing them will take."""
+    seconds = {"start": STARTUP, "tests": test_seconds(windows)}
+    steps = {}
+    for kind in kinds:
+        settings = sized(preset_settings(kind, preset), windows.inputs)
+        if isinstance(settings, TrainedSettings):
+            most, fits = settings.training.max_steps, max(1, len(settings.sparsity))
+            batches = READ_WINDOWS / settings.training.batch_size
+            seconds[kind] = step_seconds(kind, settings, windows) * (fits * most + 2 * batches)
+            if most:  # a network that is used as it is has no steps to cut
+                steps[kind] = most
+        else:
+            seconds[kind] = fit_seconds(windows, _features(kind, windows))
+    return Cost(seconds, memory_gb(windows, kinds), steps)
+
+
+def fit_seconds(windows: Windows, features: int) -> float:
+    """Of a closed form: its Gram matrix, and solutions for every penalty and left-out block."""
+    count = min(len(windows), FIT_WORK / features**2)
+    return (2 * count * features**2 + SOLUTIONS * features**3 / 3) / matmul_speed()
+
+
+def test_seconds(windows: Windows) -> float:
+    """Of the tests: lines and curves of all inputs, and for each target those of the plausible."""
+    count, terms = min(len(windows), MOST_WINDOWS), AdditiveSettings().knots - 1
+    work = 0.0
+    for features in (windows.inputs, terms * windows.inputs):
+        work += 4 * min(count * features**2, TEST_WORK)
+    few = terms * MOST_PLAUSIBLE if is_crowded(windows.inputs, count) else 0
+    pairs = 2 * MOST_PAIRED**2
+    most = min(WORK_PER_TARGET, WORK_OF_TARGETS / windows.shape[1])
+    # products are fitted for some targets
+    each = 4 * (min(count * few**2, most) + min(count * pairs**2, most) / 3)
+    return (work + windows.shape[1] * each) / (TEST_SHARE * matmul_speed())
+
+
+def step_seconds(kind: str, settings: ForecasterSettings, windows: Windows) -> float:
+    """Of one training step of a network, timed on windows of the data."""
+    assert isinstance(settings, TrainedSettings)
+    model = seeded_build(kind, windows.shape, settings, seed=0)
+    size = min(settings.training.batch_size, len(windows))
+    batch = windows.draw(np.arange(size))
+    return best_of(training_step(model, batch), TIMED_STEPS)
+
+
+def memory_gb(windows: Windows, kinds: Sequence[str]) -> float:
+    """The table unless it stays on disk, the sample that is tested, and the largest Gram matrix
+    with its parts."""
+    table = windows.panel.values
+    held = 0 if _is_mapped(table) else table.nbytes
+    steps, columns = windows.shape
+    sample = min(len(windows), MOST_WINDOWS) * (steps + 1) * columns * 4
+    features = max([windows.inputs, *(_features(kind, windows) for kind in kinds)])
+    return BASE_GB + (held + 2 * sample + 10 * features**2 * 8) / 1e9
+
+
+def _is_mapped(table: npt.NDArray[Any] | None) -> bool:
+    """Whether the values are a file's, be it through views of views."""
+    while table is not None and not isinstance(table, np.memmap):
+        table = table.base if isinstance(table.base, np.ndarray) else None
+    return table is not None
+
+
+def in_words(seconds: float) -> str:
+    """A duration as people say it: 8 s, 3 min, 1.5 h."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _features(kind: str, windows: Windows) -> int:
+    return windows.inputs * (AdditiveSettings().knots - 1 if kind == "additive" else 1)
+
+
+@cache
+def matmul_speed(size: int = 512, dtype: torch.dtype = torch.float64) -> float:
+    """Floating-point operations per second of a product of square matrices."""
+    a = torch.rand(size, size, dtype=dtype)
+    return 2 * size**3 / best_of(lambda: a @ a, 5)
+
+
+def training_step(model: Forecaster, batch: Tensor) -> Callable[[], None]:
+    """One step of training on this batch of windows."""
+    optimiser = torch.optim.Adam(model.parameters(), fused=True)
+
+    def step() -> None:
+        optimiser.zero_grad()
+        model.loss(batch).sum().backward()
+        optimiser.step()
+
+    return step
+
+
+def best_of(call: Callable[[], object], times: int) -> float:
+    """The least seconds of several calls."""
+    taken = []
+    for _ in range(times):
+        start = time.perf_counter()
+        call()
+        taken.append(time.perf_counter() - start)
+    return min(taken)

@@ -1,0 +1,44 @@
+"""Cross-fits: a forecaster for each disjoint part of the windows, fitted by as many workers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from forecause.data.windows import Windows
+from forecause.forecast import Fitted
+from forecause.forecast.forecaster import Forecaster, Report, silent
+from forecause.resources.workers import HERE, Workers, gather
+
+
+class Fit(Protocol):
+    """How a part is fitted; to reach other processes, importable by name."""
+
+    def __call__(self, windows: Windows, *, report: Report) -> Fitted: ...
+
+
+def fit_parts(
+    fit: Fit, windows: Windows, count: int, report: Report = silent, workers: Workers = HERE
+) -> list[Forecaster]:
+    """The forecasters of `count` interleaved parts of the windows.
+
+    Those that other processes fitted are on the processor, wherever they were fitted.
+    """
+    parts = windows.interleaved(count)
+    if workers.here or not parts:
+        return [fit(part, report=report).forecaster for part in parts]
+
+    def done(number: int) -> None:
+        report("fitting parts of the data", number / count)
+
+    done(0)
+    # The windows of the parts differ in their rows alone, so the data need not travel with each.
+    return gather(partial(_fit_rows, fit, windows), [part.rows for part in parts], workers, done)
+
+
+def _fit_rows(fit: Fit, windows: Windows, rows: npt.NDArray[np.int64]) -> Forecaster:
+    return fit(replace(windows, rows=rows), report=silent).forecaster.cpu()

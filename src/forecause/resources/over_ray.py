@@ -1,0 +1,103 @@
+"""Pieces of work as Ray tasks, on this machine or on a cluster; see forecause.resources.workers."""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import secrets
+import socket
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from forecause.errors import InputError, MissingExtra
+from forecause.resources.workers import Answer, Workers, died, perform, received
+
+TURN = 0.5  # seconds
+KNOCK = 5.0  # seconds for a cluster to open the door
+LOCAL = {
+    "RAY_USAGE_STATS_ENABLED": "0",  # nothing is sent to anyone
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # listens on the loopback interface alone
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # a task that asks for no GPU still sees them
+    "RAY_AUTH_MODE": "token",
+}
+
+
+def answers(
+    function: Callable[[Any], Any], items: Sequence[Any], workers: Workers, retries: int
+) -> Iterator[Answer[Any]]:
+    """Every item as a task of one processor; Ray itself retries a task whose worker died."""
+    ray = connect(workers)
+    task = ray.remote(max_retries=retries, num_cpus=1)(perform)
+    shared = ray.put(pickle.dumps(function))  # travels once, however many items there are
+    running = {task.remote(shared, pickle.dumps(item)): n for n, item in enumerate(items)}
+    try:
+        while running:
+            ready = _first_ready(ray, list(running))
+            number = running.pop(ready)
+            try:
+                answer = received(number, ray.get(ready))
+            except ray.exceptions.RayTaskError as error:  # not of the function: of getting there
+                answer = Answer(number, error=RuntimeError(str(error).strip().splitlines()[-1]))
+            except ray.exceptions.RayError as error:
+                answer = died(number, retries + 1, f"as {type(error).__name__}")
+            yield answer
+    finally:
+        for left in running:
+            ray.cancel(left, force=True)
+
+
+def _first_ready(ray: Any, running: list[Any]) -> Any:
+    """Wait in short turns, between which Ctrl-C is heard."""
+    while True:
+        try:
+            ready, _ = ray.wait(running, timeout=TURN)
+        except SystemError as broken:  # how Ray's compiled part passes on what a signal raised
+            raise (broken.__cause__ or broken) from None
+        if ready:
+            return ready[0]
+
+
+def connect(workers: Workers) -> Any:
+    """The package ray, connected; once started it runs until this process ends, as Ray does."""
+    local = workers.ray == "local"
+    if local and "ray" not in sys.modules:  # Ray reads them when it is imported, and only then
+        for name, value in LOCAL.items():
+            os.environ.setdefault(name, value)
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    try:
+        import ray
+    except ImportError:
+        raise MissingExtra("ray", "ray") from None
+    if ray.is_initialized():
+        return ray
+    if local:
+        ray.init(
+            address="local",
+            num_cpus=workers.processes if workers.processes > 1 else None,  # one per core
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+        )
+        return ray
+    try:
+        _knock(str(workers.ray))
+        ray.init(address=workers.ray, log_to_driver=False, logging_level=logging.ERROR)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise InputError(
+            f"No Ray cluster answers at {workers.ray!r} ({_first_line(error)}); start one with "
+            "'ray start --head', or use --ray local."
+        ) from None
+    return ray
+
+
+def _knock(address: str) -> None:
+    """Ray itself tries for minutes where nobody listens."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if colon:
+        socket.create_connection((host, int(port)), KNOCK).close()
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else repr(error)

@@ -1,6 +1,0 @@
-"""Does an input help at all? Closed-form tests of every (target, source, lag)."""
-
-from forecause.significance.ladder import edge_tests
-from forecause.significance.variance import variance_p_values
-
-__all__ = ["edge_tests", "variance_p_values"]

@@ -1,0 +1,200 @@
+"""Power: what a run would find again in data simulated from what it learnt."""
+
+import json
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import forecause as fc
+from forecause.cli import main
+from forecause.diagnostics.power import (
+    BOUND,
+    AlongGraph,
+    Power,
+    edge_factors,
+    noise_sd,
+    simulate_along,
+)
+from systems import chain
+
+
+def discover(values, max_lag=2, forecaster="linear", **settings):
+    table = pd.DataFrame(values, columns=list("abcdefgh")[: values.shape[1]])
+    return fc.discover(table, max_lag, forecaster=forecaster, **settings)
+
+
+@pytest.fixture(scope="module")
+def strong():
+    return discover(chain(2000))
+
+
+@pytest.fixture(scope="module")
+def power(strong):
+    return strong.power()
+
+
+def along(found, weight=None):
+    factor = found.graph.adjacency.values.astype(np.float32) if weight is None else weight
+    return AlongGraph(found.forecaster, torch.from_numpy(factor[:, :, ::-1].copy()).transpose(1, 2))
+
+
+def test_strong_edges_are_all_recovered(power):
+    assert power.recovered == 1
+    assert power.false <= 0.1  # one of 15
+    table = power.table.set_index("from")
+    assert table.loc[0.4, "recovered"] == 1
+    assert table["edges"].sum() == 3 * 5  # every edge in every repetition
+    assert table["found"].sum() == pytest.approx((table["edges"] * table["recovered"]).sum(), abs=2)
+
+
+def test_more_rows_show_weaker_edges():
+    seen = []
+    for rows in (100, 3000):
+        table = discover(chain(rows)).power(repeats=8).table
+        weak = table[(table["from"] >= 0.05) & (table["to"] <= 0.4) & (table["edges"] > 0)]
+        seen.append((weak["recovered"] * weak["edges"]).sum() / weak["edges"].sum())
+    assert seen[0] < 0.5
+    assert seen[1] > 0.9
+
+
+def test_the_sentence_names_the_strength_below_which_most_edges_are_missed():
+    table = pd.DataFrame(
+        {
+            "from": [0.0, 0.05, 0.1, 0.4],
+            "to": [0.05, 0.1, 0.4, np.inf],
+            "edges": [10, 10, 30, 10],
+            "recovered": [0.0, 0.4, 0.9, 1.0],
+            "found": [0, 5, 30, 10],
+            "false": [np.nan, 0.2, 0.1, 0.0],
+        }
+    )
+    assert Power(800, 1, 0, 0.9, 0.08, 0.0, table).sentence == (
+        "With 800 windows of data like this, edges below strength 0.1 are mostly invisible, and "
+        "92% of the stronger ones are found; 8% of the edges found are false."
+    )
+
+
+def test_weak_edges_are_said_to_be_invisible():
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(100, 2))
+    x[1:, 1] += 0.15 * x[:-1, 0]
+    found = discover(x, max_lag=1, select="top-k", k=1)  # edges there is no evidence for
+    strict = fc.discovery.Discovery(
+        **{**vars(found), "settings": found.settings.model_copy(update={"select": "fdr"})}
+    )
+    sentence = strict.power(repeats=5).sentence
+    assert sentence.startswith("With 99 windows of data like this, ")
+    assert "mostly invisible" in sentence or "most edges are invisible" in sentence
+
+
+@pytest.mark.parametrize("forecaster", ["linear", "additive", "mlp"])
+def test_what_is_no_edge_has_no_effect(forecaster):
+    found = discover(chain(600), forecaster=forecaster, preset="quick")
+    system, edges = along(found), found.graph.adjacency.values
+    past = torch.randn(5, 2, 3, generator=torch.Generator().manual_seed(0))
+    before = system.forecast(past)
+    for source in range(3):
+        for lag in (1, 2):
+            changed = past.clone()
+            changed[:, -lag, source] += 2.0
+            moved = (system.forecast(changed) - before).abs().amax(0).numpy() > 0
+            assert (moved == edges[:, source, lag - 1]).all()
+
+
+def test_strength_is_the_size_of_the_linear_effect(strong):
+    strengths = along(strong).strengths(torch.randn(50, 2, 3))
+    effect = strong.relevance["effect"].values
+    expected = np.abs(effect) * strong.graph.adjacency.values
+    np.testing.assert_allclose(strengths, expected, atol=1e-6)
+    strong_edges = strong.graph.edges
+    assert np.sqrt(strong_edges["score"].max()) == pytest.approx(strengths.max(), rel=1e-4)
+
+
+def test_half_of_the_edges_keep_their_strength(strong):
+    factor = edge_factors(strong.graph, np.random.default_rng(0))
+    edges = strong.graph.adjacency.values
+    assert (factor[~edges] == 0).all()
+    assert (factor[edges] == 1).sum() == 2
+    assert ((factor[edges] > 0) & (factor[edges] <= 1)).all()
+
+
+def test_simulated_series_resemble_the_data_and_hold_as_many_windows(strong):
+    series, clipped = simulate_along(
+        along(strong), noise_sd(strong), 1998, np.random.default_rng(0)
+    )
+    chains, rows, _ = series.shape
+    assert clipped == 0
+    assert 1998 <= chains * (rows - 2) < 1998 + chains
+    assert np.allclose(series.flatten(0, 1).std(0).numpy(), 1, atol=0.08)
+
+
+def test_values_that_explode_are_cut_off_and_said_to_be(strong):
+    grown = 3 * strong.graph.adjacency.values.astype(np.float32)
+    series, clipped = simulate_along(
+        along(strong, grown), noise_sd(strong), 500, np.random.default_rng(0)
+    )
+    assert clipped > 0
+    assert series.abs().max() <= BOUND
+    power = Power(500, 1, 0, 1.0, 0.0, clipped, strong.power(repeats=1).table)
+    assert "of the simulated values were cut off at 10 sd" in power.sentence
+
+
+def test_the_same_seed_gives_the_same_power(strong, power):
+    pd.testing.assert_frame_equal(strong.power().table, power.table)
+    assert not strong.power(seed=1).table.equals(power.table)
+
+
+def test_a_graph_without_edges_has_nothing_to_recover():
+    found = discover(np.random.default_rng(5).normal(size=(300, 3)))
+    assert len(found.graph) == 0
+    power = found.power()
+    assert power.recovered is None
+    assert "there is no edge to recover" in power.sentence
+
+
+def test_plain_values_and_back(power):
+    again = Power.from_dict(json.loads(json.dumps(power.to_dict(), allow_nan=False)))
+    pd.testing.assert_frame_equal(again.table, power.table)
+    assert again.sentence == power.sentence
+
+
+def test_repeats_must_be_a_number_of_times(strong):
+    with pytest.raises(fc.InputError, match="at least 1, found 0"):
+        strong.power(repeats=0)
+
+
+def call(monkeypatch, capsys, *arguments):
+    monkeypatch.setattr(sys, "argv", ["forecause", *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return ended.value.code or 0, capsys.readouterr().out
+
+
+def test_the_command_measures_and_keeps_the_power_of_a_saved_run(
+    strong, power, tmp_path, monkeypatch, capsys
+):
+    folder = strong.save(tmp_path / "run")
+    code, out = call(monkeypatch, capsys, "power", folder, "--quiet")
+    assert code == 0
+    assert power.sentence in out
+    assert json.loads((folder / "power.json").read_text()) == power.to_dict()
+    kept = fc.load(folder).measured_power
+    pd.testing.assert_frame_equal(kept.table, power.table)
+    code, out = call(monkeypatch, capsys, "power", folder, "--json", "--repeats", 1, "--quiet")
+    assert json.loads(out)["repeats"] == 1
+    strong.save(folder)  # a run without power must not keep another's
+    assert not (folder / "power.json").exists()
+
+
+def test_discover_measures_power_when_asked(tmp_path, monkeypatch, capsys):
+    data = tmp_path / "data.csv"
+    pd.DataFrame(chain(300), columns=list("abc")).to_csv(data, index=False)
+    code, out = call(
+        monkeypatch, capsys, "discover", data, "--max-lag", 2, "--forecaster", "linear", "--power",
+        "--out", tmp_path / "run", "--quiet",
+    )  # fmt: skip
+    assert code == 0
+    assert fc.load(tmp_path / "run").measured_power.sentence in out

@@ -1,0 +1,89 @@
+import numpy as np
+import pytest
+import torch
+
+from forecause.data import Panel, Windows
+from forecause.errors import InputError
+from forecause.forecast import build, fit_forecaster, preset_settings
+from forecause.forecast.fitting import kinds_tried
+from forecause.forecast.forecaster import squared_errors
+from forecause.forecast.models.choice import choose
+from forecause.forecast.models.linear import Linear, LinearSettings
+from forecause.forecast.models.mlp import MLP, MLPSettings
+
+
+def curved_windows(rows=3000):
+    """b follows a on a line, c follows a on a parabola."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(rows, 3))
+    x[1:, 1] += 0.9 * x[:-1, 0]
+    x[1:, 2] = 0.6 * x[:-1, 0] ** 2 + 0.6 * x[1:, 2]
+    return Windows.of(Panel.from_arrays([x], ["a", "b", "c"]), 1)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return fit_forecaster("auto", curved_windows(), preset="quick", seed=2)
+
+
+def test_each_target_gets_the_forecaster_that_suits_it(fitted):
+    table = fitted.losses
+    assert table.loc["a", "chosen"] == "linear"  # nothing to learn: the simplest one
+    assert table.loc["b", "chosen"] == "linear"
+    assert table.loc["c", "chosen"] != "linear"
+    assert set(kinds_tried("auto", curved_windows())) <= set(table.columns)
+    assert table.loc["c", "additive"] < 0.75 * table.loc["c", "linear"]
+
+
+def test_forecast_and_jacobian_come_from_the_chosen_member(fitted):
+    model, table, _ = fitted
+    past = curved_windows().draw(np.arange(10))[:, :-1]
+    for i, kind in enumerate(table["chosen"]):
+        member = model.members[kind]
+        torch.testing.assert_close(model(past)[:, i], member(past)[:, i])
+        torch.testing.assert_close(model.jacobian(past)[:, i], member.jacobian(past)[:, i])
+
+
+def test_a_tie_goes_to_the_simpler_forecaster():
+    members = [Linear((1, 2), LinearSettings()), MLP((1, 2), MLPSettings())]
+    rng = np.random.default_rng(0)
+    simple = torch.tensor(rng.normal(size=(400, 2)) ** 2)
+    richer = simple + torch.tensor(rng.normal(size=(400, 2)))
+    richer[:, 0] += -0.01 - (richer - simple)[:, 0].mean()  # better by less than its noise
+    richer[:, 1] -= 0.5
+    assert choose(members, [simple, richer]).settings.kinds == ("linear", "mlp")
+
+
+def test_a_model_is_rebuilt_from_its_settings(fitted):
+    model = fitted.forecaster
+    again = build("auto", (1, 3), model.settings.model_dump(mode="json"))
+    again.load_state_dict(model.state_dict())
+    past = curved_windows().draw(np.arange(10))[:, :-1]
+    assert torch.equal(again(past), model(past))
+
+
+def test_held_out_losses_are_those_of_windows_never_trained_on():
+    windows = curved_windows()
+    model, table, _ = fit_forecaster("linear", windows)
+    late = windows.split(0.2)[1]
+    judged = late.at(np.arange(len(late))[1::2])
+    np.testing.assert_allclose(table["linear"], squared_errors(model, judged).mean(0), rtol=1e-6)
+    values = windows.panel.values / windows.scale.sd
+    rows = judged.rows
+    naive = ((values[rows] - values[rows - 1]) ** 2).mean(0)
+    np.testing.assert_allclose(table["naive"], naive, rtol=1e-5)
+
+
+def test_the_callers_random_state_is_left_alone():
+    torch.manual_seed(11)
+    expected = torch.rand(3)
+    torch.manual_seed(11)
+    fit_forecaster("linear", curved_windows(200))
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_unknown_names_list_the_known_ones():
+    with pytest.raises(InputError, match="'lstm'; choose one of auto, transformer"):
+        preset_settings("lstm", "default")
+    with pytest.raises(InputError, match="'slow'; choose one of default, paper, quick"):
+        preset_settings("mlp", "slow")

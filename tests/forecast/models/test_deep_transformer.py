@@ -1,0 +1,73 @@
+import pytest
+import torch
+
+from forecause.forecast.forecaster import parameter_count
+from forecause.forecast.models.deep_transformer import DeepTransformer, DeepTransformerSettings
+
+
+def make(settings, shape=(3, 2), seed=0):
+    torch.manual_seed(seed)
+    return DeepTransformer(shape, settings).double()
+
+
+SMALL = DeepTransformerSettings(width=8, heads=2, layers=2, static_bias=True, teacher_forcing=False)
+PAPER = DeepTransformerSettings()
+
+
+@pytest.mark.parametrize(("layers", "blocks"), [(4, 4), (1, 1)])
+def test_the_paper_preset_has_the_published_shape(layers, blocks):
+    settings = DeepTransformerSettings(layers=layers)
+    model = DeepTransformer((5, 10), settings)
+    d = 64
+    per_block = 4 * (d * d + d) + (d * 4 * d + 4 * d) + (4 * d * d + d) + 2 * 2 * d
+    embeddings = 2 * d + 10 * d + 5 * d  # value (weight, bias), node, time
+    assert parameter_count(model) == blocks * per_block + embeddings + 2 * d + (d + 1)
+    assert (settings.width, settings.heads, settings.static_bias) == (64, 4, False)
+    training = settings.training
+    assert (training.learning_rate, training.batch_size, training.warmup_steps) == (1e-3, 256, 0)
+
+
+def test_a_forecast_at_a_step_never_looks_at_later_steps():
+    model = make(PAPER, shape=(4, 3))
+    past = torch.randn(2, 4, 3, dtype=torch.float64)
+    changed = past.clone()
+    changed[:, 2:] += 1.0
+    before, after = model.forecasts(past), model.forecasts(changed)
+    torch.testing.assert_close(before[:, :2], after[:, :2])
+    assert (before[:, 2:] - after[:, 2:]).abs().min() > 1e-9
+
+
+def test_a_token_sees_the_other_variables_of_its_own_step():
+    model = make(SMALL)
+    past = torch.randn(1, 3, 2, dtype=torch.float64, requires_grad=True)
+    (slopes,) = torch.autograd.grad(model.forecasts(past)[0, 1, 0], past)
+    assert (slopes[0, :2] != 0).all()
+    assert (slopes[0, 2] == 0).all()
+
+
+@pytest.mark.parametrize("settings", [SMALL, PAPER])
+def test_the_forecast_is_the_last_of_the_forecasts_at_every_step(settings):
+    model = make(settings)
+    past = torch.randn(5, 3, 2, dtype=torch.float64)
+    torch.testing.assert_close(model(past), model.forecasts(past)[:, -1])
+
+
+def test_teacher_forcing_learns_from_every_step():
+    model = make(PAPER)
+    window = torch.randn(6, 4, 2, dtype=torch.float64)
+    errors = model.forecasts(window[:, :-1]) - window[:, 1:]
+    torch.testing.assert_close(model.loss(window), errors.square().mean((0, 1)))
+    last_only = make(SMALL)
+    expected = (last_only(window[:, :-1]) - window[:, -1]).square().mean(0)
+    torch.testing.assert_close(last_only.loss(window), expected)
+
+
+def test_attention_weights_sum_to_one_and_stay_out_of_the_future():
+    model = make(SMALL)
+    with torch.no_grad():
+        for block in model.blocks:
+            block.bias.normal_()
+    for weights in model.attentions(torch.randn(2, 3, 2, dtype=torch.float64)):
+        torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights.sum(-1)))
+        step = torch.arange(6) // 2
+        assert (weights[..., step[None, :] > step[:, None]] == 0).all()

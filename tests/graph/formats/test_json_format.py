@@ -1,0 +1,180 @@
+"""graph.json: what it looks like, and what is refused."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from forecause.errors import InputError
+from forecause.graph import LaggedGraph, empty_scores
+from forecause.graph.formats.export import (
+    read_json,
+    to_json,
+)
+
+quickly = settings(max_examples=30, deadline=None)
+
+
+def small_graph() -> LaggedGraph:
+    return LaggedGraph.from_edges(["a", "b", "c"], 3, [("a", "b", 1, 0.5), ("c", "b", 3, 0.25)])
+
+
+def test_json_has_the_documented_shape():
+    assert json.loads(small_graph().to_json()) == {
+        "format": "forecause.graph/1",
+        "variables": ["a", "b", "c"],
+        "max_lag": 3,
+        "edges": [
+            {"source": "a", "target": "b", "lag": 1, "score": 0.5},
+            {"source": "c", "target": "b", "lag": 3, "score": 0.25},
+        ],
+    }
+
+
+def test_json_keeps_scores_and_domains():
+    rng = np.random.default_rng(0)
+    scores = empty_scores(["a", "b"], 2) + rng.normal(size=(2, 2, 2))
+    scores[0, 1, 0] = np.nan
+    scores[1, 0, 1] = -np.inf
+    parts = {
+        "winter": LaggedGraph.from_scores(scores, scores.values > 0),
+        "summer": LaggedGraph.from_edges(["a", "b"], 2, []),
+    }
+    graph = LaggedGraph.from_scores(scores, scores.values < 0)
+    graph = LaggedGraph(graph.variables, graph.max_lag, graph.edges, scores, parts)
+    back = read_json(to_json(graph))
+    assert back == graph
+    assert back.scores.sel(target="b", source="a", lag=2) == -np.inf
+    assert list(back.domains) == ["winter", "summer"]
+
+
+def test_a_variable_may_be_called_infinity():
+    graph = LaggedGraph.from_edges(["Infinity"], 1, [("Infinity", "Infinity", 1, math.inf)])
+    assert read_json(to_json(graph)) == graph
+
+
+def test_json_scores_keep_their_own_lags():
+    scores = empty_scores(["a", "b"], 2, first_lag=0)
+    scores.loc[{"target": "b", "source": "a", "lag": 0}] = 7.0
+    graph = LaggedGraph.from_scores(scores, scores.values > 1)
+    document = json.loads(to_json(graph))
+    assert document["score_lags"] == [0, 1, 2]
+    assert document["scores"][1][0] == [7.0, 0.0, 0.0]  # [target][source][lag]
+    assert read_json(to_json(graph)) == graph
+
+
+@quickly
+@given(st.floats())
+def test_json_floats_are_exact_and_strict(number):
+    graph = LaggedGraph.from_edges(["a", "b"], 1, [("a", "b", 1, number)])
+    text = to_json(graph)
+
+    def refuse(word):
+        raise AssertionError(f"{word} is not strict JSON")
+
+    json.loads(text, parse_constant=refuse)
+    (score,) = read_json(text).edges["score"]
+    assert score == number or (math.isnan(score) and math.isnan(number))
+
+
+def test_json_is_the_same_for_any_order_of_the_edges():
+    edges = [("a", "b", 1, 0.5), ("c", "b", 3, 0.5), ("b", "c", 2, 0.5)]
+    texts = {to_json(LaggedGraph.from_edges("abc", 3, order)) for order in (edges, edges[::-1])}
+    assert len(texts) == 1
+
+
+def test_json_is_read_with_keys_of_a_later_version_and_whole_number_scores():
+    document = json.loads(small_graph().to_json()) | {"made_by": "someone"}
+    document["edges"][0]["score"] = 1
+    assert read_json(json.dumps(document)).edges["score"].tolist() == [1.0, 0.25]
+
+
+@quickly
+@given(st.integers(0, 250))
+def test_a_truncated_file_is_refused(cut):
+    text = small_graph().to_json().rstrip()
+    with pytest.raises(InputError):
+        read_json(text[: cut % (len(text) - 1) + 1])
+
+
+def changed(**entries):
+    return json.dumps(json.loads(small_graph().to_json()) | entries)
+
+
+EDGE = {"source": "a", "target": "b", "lag": 1, "score": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "not valid JSON"),
+        ("{" * 100_000, "not valid JSON"),
+        ('{"x": ' + "[" * 100_000, "not valid JSON"),
+        ("{}", "found None"),
+        ('{"format": "forecause.graph/2"}', "forecause.graph/2"),
+        ('{"format": "forecause.graph/1"}', '"variables" must be'),
+        (changed(variables="abc"), '"variables" must be'),
+        (changed(variables=["a", "a"]), "must differ"),
+        (changed(variables=["a", "b"]), "['c']"),
+        (changed(max_lag="3"), '"max_lag" must be'),
+        (changed(max_lag=True), '"max_lag" must be'),
+        (changed(max_lag=0), "whole number from 1, found 0"),
+        (changed(edges={"a": "b"}), '"edges" must be'),
+        (changed(edges=[1]), '"edges" must be'),
+        (changed(edges=[{"source": "a", "target": "b", "lag": 1}]), "edge 1 has no 'score'"),
+        (changed(edges=[EDGE, EDGE]), "twice"),
+        (changed(edges=[EDGE | {"lag": 1.5}]), "whole number as lag, found 1.5"),
+        (changed(edges=[EDGE | {"lag": 4}]), "from 0 to 3, found 4"),
+        (changed(edges=[EDGE | {"lag": 10**30}]), "64 bits"),
+        (changed(edges=[EDGE | {"score": "high"}]), "score of edge 1 must be a number"),
+        (changed(edges=[EDGE | {"score": 10**400}]), "too large"),
+        (changed(edges=[EDGE | {"source": 1}]), "as text"),
+        (changed(edges=[EDGE | {"extra": [1]}]), "type list"),
+        (changed(scores=[1], score_lags=[1]), "[target][source][lag]"),
+        (changed(scores=[[["x"] * 3] * 3] * 3, score_lags=[1, 2, 3]), "every score"),
+        (changed(scores=[[[1.0] * 3] * 3] * 3), '"score_lags"'),
+        (changed(domains=[1]), '"domains" must'),
+        (changed(domains={"x": {}}), '"edges" must be'),
+    ],
+)
+def test_broken_json_is_refused_in_one_sentence(text, said):
+    with pytest.raises(InputError) as caught:
+        read_json(text)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists))
+def test_any_value_at_any_place_is_read_or_refused(value):
+    for key in ("variables", "max_lag", "edges", "scores", "score_lags", "domains"):
+        for change in (value, [value], {"x": value}):
+            try:
+                read_json(changed(**{key: change}))
+            except InputError:
+                continue
+
+
+def test_files_that_are_no_graph_are_refused(tmp_path):
+    binary = tmp_path / "binary.json"
+    binary.write_bytes(b"\x89PNG\xff\xfe")
+    empty = tmp_path / "empty.json"
+    empty.touch()
+    for source, said in (
+        (empty, "not valid JSON"),
+        (tmp_path / "absent.json", "No such file"),
+        (tmp_path, "directory"),
+        (binary, "UTF-8"),
+    ):
+        with pytest.raises(InputError, match=said):
+            read_json(source)
+    with pytest.raises(InputError, match="Cannot write"):
+        to_json(small_graph(), tmp_path / "absent" / "graph.json")
+
+
+def test_half_a_surrogate_pair_is_refused_when_written(tmp_path):
+    with pytest.raises(InputError, match="half of a character pair"):
+        to_json(LaggedGraph.from_edges(["\ud800", "b"], 1, []), tmp_path / "graph.json")

@@ -1,0 +1,42 @@
+"""Windows held in memory as rows."""
+
+import numpy as np
+import torch
+
+from forecause.regression.sample import Sample
+
+
+def test_rows_are_the_windows_in_order(chain_windows):
+    sample = Sample.of(chain_windows)
+    drawn = chain_windows.draw(np.arange(len(chain_windows)))
+    torch.testing.assert_close(sample.rows[0], drawn.flatten(1))
+    torch.testing.assert_close(
+        sample.following(sample.rows[0], [2, 0]), drawn[:, -1, [2, 0]].double()
+    )
+
+
+def test_early_and_late_are_apart_and_together_all(chain_windows):
+    early, late = Sample.early_and_late(chain_windows, 0.2)
+    both = early + late
+    assert len(both) == len(early) + len(late) == len(chain_windows)
+    assert len(late) == len(chain_windows.split(0.2)[1])
+    batches = torch.cat(list(both.batches(100)))
+    torch.testing.assert_close(batches, Sample.of(chain_windows).rows[0])
+
+
+def test_fewer_windows_keep_their_order(chain_windows):
+    sample = Sample.of(chain_windows)
+    few = sample.at_most(50)
+    assert len(few) == 50
+    places = [int((sample.rows[0] == row).all(1).nonzero()[0]) for row in few.rows[0]]
+    assert places == sorted(set(places))
+    assert sample.at_most(10**9) is sample
+
+
+def test_blocks_cover_everything_once(chain_windows):
+    sample = sum(Sample.early_and_late(chain_windows, 0.3)[1:], Sample.of(chain_windows))
+    blocks = sample.blocks(7)
+    assert 7 <= len(blocks) <= 9
+    torch.testing.assert_close(
+        torch.cat([block.rows[0] for block in blocks]), torch.cat(list(sample.rows))
+    )

@@ -1,0 +1,104 @@
+"""Keeping to a time: what is cut first, and that a run says so."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import forecause as fc
+from forecause.errors import InputError
+from forecause.forecast.models.linear import LinearSettings
+from forecause.forecast.models.mlp import MLPSettings
+from forecause.forecast.models.transformer import TransformerSettings
+from forecause.resources.budget import LEAST_EFFORT, USEFUL_STEPS, halved, parse_budget, plan_for
+from forecause.resources.cost import Cost
+
+STEPS = {"mlp": 6000, "transformer": 6000}
+COST = Cost(
+    {"start": 1.0, "tests": 9.0, "linear": 1.0, "mlp": 60.0, "transformer": 600.0}, 1, STEPS
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90s", 90), ("10m", 600), ("1.5h", 5400), ("45", 45), (30, 30), (2.5, 2.5)],
+)
+def test_durations_are_read(text, seconds):
+    assert parse_budget(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "soon", "-5m", "0", "10 days", "m", -3])
+def test_other_durations_are_refused(text):
+    with pytest.raises(InputError, match="time budget like 90s, 10m or 2h, found"):
+        parse_budget(text)
+
+
+def test_time_enough_changes_nothing():
+    plan = plan_for(1000, COST, "auto")
+    assert (plan.networks, plan.effort, plan.notes) == ({}, 1.0, ())
+
+
+def test_the_costly_network_is_cut_first():
+    plan = plan_for(300, COST, "auto")
+    assert set(plan.networks) == {"transformer"}
+    share = plan.networks["transformer"]
+    assert share.steps == pytest.approx(6000 * (270 - 11 - 60) / 600, abs=1)
+    assert not share.halved
+    assert plan.notes[0].startswith("To keep to 5 min: 1,9")
+
+
+def test_too_little_time_leaves_networks_out_or_halves_the_one_asked_for():
+    plan = plan_for(20, COST, "auto")
+    assert plan.leaves_out("transformer")
+    assert "no transformer" in plan.notes[0]
+    asked = plan_for(20, COST, "transformer")
+    assert not asked.leaves_out("transformer")
+    assert asked.networks["transformer"].halved
+    assert 1 <= asked.networks["transformer"].steps < USEFUL_STEPS
+
+
+def test_tests_are_cut_when_they_alone_would_take_too_long():
+    plan = plan_for(10, COST, "auto")
+    assert LEAST_EFFORT <= plan.effort == pytest.approx(9 / 2 / 11)
+    assert "of the windows are read and tested" in plan.notes[0]
+
+
+@given(
+    st.floats(1, 10_000),
+    st.lists(st.floats(0.01, 10_000), min_size=5, max_size=5),
+    st.integers(1, 5),
+)
+def test_what_is_planned_fits_the_budget_unless_the_fixed_part_does_not(budget, seconds, fits):
+    cost = Cost(dict(zip(COST.seconds, seconds, strict=True)), 1, STEPS)
+    plan = plan_for(budget, cost, "auto", fits)
+    fixed = sum(seconds[:3]) * plan.effort
+    networks = 0.0
+    for kind in STEPS:
+        if not plan.leaves_out(kind):
+            networks += fits * (plan.seconds(kind) or cost.seconds[kind])
+    assert networks <= max(0.0, 0.9 * budget - fixed) * (1 + 1e-9)
+
+
+def test_the_plan_is_applied_to_a_networks_settings():
+    plan = plan_for(300, COST, "auto")
+    settings = plan.applied("transformer", TransformerSettings())
+    assert settings.training.max_steps == plan.networks["transformer"].steps
+    assert settings.width == TransformerSettings().width
+    assert plan.applied("mlp", MLPSettings()) == MLPSettings()
+    assert plan.applied("linear", LinearSettings()) == LinearSettings()
+
+
+def test_half_a_network():
+    assert halved(MLPSettings(hidden=32)).hidden == 16
+    half = halved(TransformerSettings(width=32, heads=4))
+    assert (half.width, half.heads) == (16, 2)
+
+
+def test_a_run_with_a_budget_says_what_was_cut():
+    values = np.random.default_rng(0).normal(size=(3000, 4))
+    values[1:, 1] += values[:-1, 0]
+    found = fc.discover(values, 2, forecaster="transformer", budget="3s")
+    assert found.settings.budget == 3.0
+    assert found.forecaster.settings.training.max_steps < TransformerSettings().training.max_steps
+    assert any(note.startswith("To keep to 3 s:") for note in found.data.notes)
+    assert ["x0", "x1", 1] in found.graph.edges[["source", "target", "lag"]].values.tolist()

@@ -1,0 +1,56 @@
+"""What is said to be expected before a run."""
+
+import numpy as np
+import pytest
+
+from forecause.data import Panel, Windows
+from forecause.resources.cost import (
+    Cost,
+    expected_cost,
+    fit_seconds,
+    in_words,
+    matmul_speed,
+    memory_gb,
+)
+
+
+def windows_of(rows, variables, max_lag):
+    values = np.random.default_rng(0).normal(size=(rows, variables))
+    return Windows.of(Panel.from_arrays([values], [f"v{i}" for i in range(variables)]), max_lag)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0.2, "1 s"), (42.4, "42 s"), (150, "2 min"), (5400, "1.5 h")]
+)
+def test_durations_are_told_as_people_say_them(seconds, words):
+    assert in_words(seconds) == words
+
+
+def test_the_sentence_names_the_costliest_stage():
+    cost = Cost({"tests": 5.0, "mlp": 100.0}, 0.64)
+    assert cost.sentence == "Expecting about 2 min (of that 2 min for the mlp) and 0.6 GB."
+
+
+def test_every_stage_is_there_and_networks_have_steps():
+    cost = expected_cost(windows_of(600, 3, 2), ["linear", "additive", "mlp"])
+    assert set(cost.seconds) == {"start", "tests", "linear", "additive", "mlp"}
+    assert cost.steps == {"mlp": 6000}
+    assert all(value > 0 for value in cost.seconds.values())
+    assert cost.total == pytest.approx(sum(cost.seconds.values()))
+
+
+def test_the_cost_of_closed_forms_grows_with_rows_until_they_are_sampled():
+    few, many = windows_of(1000, 40, 5), windows_of(4000, 40, 5)
+    speed = matmul_speed()
+    solving = 25 * 800**3 / 3 / speed
+    grown = (fit_seconds(many, 800) - solving) / (fit_seconds(few, 800) - solving)
+    assert grown == pytest.approx(3995 / 995)
+    assert fit_seconds(many, 20_000) == pytest.approx((4e11 + 25 * 20_000**3 / 3) / speed)
+
+
+def test_a_table_on_disk_does_not_count_as_memory(tmp_path):
+    windows = windows_of(1000, 5, 1)
+    path = tmp_path / "table.npy"
+    np.save(path, windows.panel.values)
+    mapped = Windows.of(Panel.of(path), 1)
+    assert memory_gb(windows, ["linear"]) - memory_gb(mapped, ["linear"]) == pytest.approx(4e-5)

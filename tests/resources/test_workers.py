@@ -1,0 +1,171 @@
+"""Work spread over processes and over Ray: nothing lost, nothing done twice, nothing waits."""
+
+import os
+import subprocess
+import sys
+from functools import partial
+from importlib.util import find_spec
+
+import pandas as pd
+import pytest
+import torch
+
+import errands
+import forecause as fc
+from forecause.benchmark import runner, worker
+from forecause.benchmark.jobs import jobs_of
+from forecause.benchmark.run import narrowed, run_suite
+from forecause.benchmark.store import Store
+from forecause.benchmark.suites import SUITES
+from forecause.diagnostics.power import measure_power
+from forecause.errors import InputError, MissingExtra
+from forecause.method import fit_as_asked, make_settings
+from forecause.resources.cross_fit import fit_parts
+from forecause.resources.workers import HERE, WorkerDied, Workers, fan_out, gather
+from systems import chain
+
+SUITE = narrowed(SUITES["quick"], rows=[300], seeds=2, methods=["random"], columns=["linear"])
+
+
+@pytest.fixture(scope="module")
+def ray():
+    """Two workers on this machine, started once for all tests here."""
+    if find_spec("ray") is None:
+        pytest.skip("the extra 'ray' is not installed")
+    with pytest.MonkeyPatch.context() as patch:
+        paths = [os.path.dirname(errands.__file__), os.environ.get("PYTHONPATH", "")]
+        patch.setenv("PYTHONPATH", os.pathsep.join(paths))  # where workers find the errands
+        workers = Workers(2, "local")
+        assert gather(errands.square, [2], workers) == [4]
+        yield workers
+        sys.modules["ray"].shutdown()
+
+
+@pytest.fixture(params=["processes", "ray"])
+def workers(request):
+    return Workers(2) if request.param == "processes" else request.getfixturevalue("ray")
+
+
+def test_work_is_done_here_unless_asked_otherwise():
+    assert gather(lambda number: number + 1, [1, 2]) == [2, 3]  # a lambda cannot travel
+    with pytest.raises(InputError, match="at least 1, found 0"):
+        Workers(0)
+
+
+def test_every_item_has_its_answer_and_errors_are_those_of_one_item(workers):
+    answers = {a.number: a for a in fan_out(errands.square_of_all_but_three, range(6), workers)}
+    assert {n: a.found for n, a in answers.items() if not a.error} == {0: 0, 1: 1, 2: 4, 5: 25}
+    with pytest.raises(InputError, match=r"^three$"):
+        _ = answers[3].value
+    with pytest.raises(InputError, match="forecause\\[numbers\\]"):  # though it cannot be pickled
+        _ = answers[4].value
+    with pytest.raises(InputError, match="three"):
+        gather(errands.square_of_all_but_three, range(4), workers)
+
+
+def test_a_worker_that_dies_is_replaced_and_its_work_done(workers, tmp_path):
+    found = gather(errands.die_once, [tmp_path / "first", tmp_path / "second"], workers)
+    assert len(found) == 2
+    assert os.getpid() not in found
+
+
+def test_work_that_always_kills_its_worker_fails_alone(workers):
+    answers = {a.number: a for a in fan_out(errands.die_at_two, range(4), workers, retries=1)}
+    assert {n: a.found for n, a in answers.items()} == {0: 0, 1: 1, 2: None, 3: 3}
+    assert isinstance(answers[2].error, WorkerDied)
+    assert "piece 3 died 2 times" in str(answers[2].error)
+
+
+def test_answers_come_when_they_are_ready_not_in_order(workers, tmp_path):
+    late = tmp_path / "now"
+    order = []
+    for answer in fan_out(errands.wait_for, [late, None, None], workers):
+        order.append(answer.number)
+        if len(order) == 2:
+            late.write_text("")  # only now can the first item end
+    assert sorted(order[:2]) == [1, 2]
+    assert order[2] == 0
+
+
+def test_every_worker_has_one_thread(workers):
+    assert gather(errands.threads, [0, 1], workers) == ["1", "1"]
+
+
+def test_power_is_the_same_whoever_measures_it():
+    found = fc.discover(pd.DataFrame(chain(300), columns=list("abc")), 2, forecaster="linear")
+    heard = []
+    spread = measure_power(
+        found, repeats=2, workers=Workers(2), report=lambda _, share: heard.append(share)
+    )
+    pd.testing.assert_frame_equal(spread.table, measure_power(found, repeats=2).table)
+    assert heard == [0, 0.5, 1]
+
+
+def test_cross_fits_are_the_same_whoever_makes_them(ray, chain_windows):
+    fit = partial(fit_as_asked, settings=make_settings(max_lag=2, forecaster="additive"))
+    here, spread = (fit_parts(fit, chain_windows, 2, workers=w) for w in (HERE, ray))
+    assert len(spread) == 2
+    for one, other in zip(here, spread, strict=True):
+        for name, values in one.state_dict().items():
+            torch.testing.assert_close(other.state_dict()[name], values)
+    first, second = (forecaster.state_dict()["noise_variance"] for forecaster in spread)
+    assert not torch.equal(first, second)
+
+
+def test_a_benchmark_over_ray_finds_what_is_found_here_and_stores_it_as_it_comes(ray, tmp_path):
+    stored = []
+
+    def report(_what, _share):
+        stored.append(len(list((tmp_path / "results").glob("*.json"))))
+
+    done = run_suite(SUITE, jobs=2, out=tmp_path, ray=ray.ray, report=report)
+    assert (done.ran, stored) == (2, [0, 1, 2])
+    for job in jobs_of(SUITE):
+        found = Store(tmp_path / "results").load(job)
+        assert found["answers"] == worker.run_job(job.to_dict())["answers"]
+        assert found["memory_mb"] > 0  # measured where it ran
+
+
+def run_dying(tmp_path, monkeypatch, deaths):
+    """A job whose worker process dies so many times: what is stored, and how many were hired."""
+    hired = []
+
+    class Dying(runner.Worker):
+        def start(self, job, limit, data):
+            hired.append(self)
+            if len(hired) <= deaths:
+                self.process.kill()
+            super().start(job, limit, data)
+
+    monkeypatch.setattr(runner, "Worker", Dying)
+    store, job, done = Store(tmp_path), jobs_of(SUITE)[0], []
+    runner.run_jobs([job], store, limit=60, processes=1, log=tmp_path / "log.txt", done=done.append)
+    assert done == [job]
+    return store.load(job), len(hired)
+
+
+def test_a_job_whose_worker_died_is_tried_once_more(tmp_path, monkeypatch):
+    found, hired = run_dying(tmp_path, monkeypatch, deaths=1)
+    assert (found["status"], hired) == ("done", 2)
+
+
+def test_a_job_whose_worker_dies_twice_has_failed(tmp_path, monkeypatch):
+    found, hired = run_dying(tmp_path, monkeypatch, deaths=2)
+    assert (found["status"], hired) == ("failed", 2)
+    assert "The worker ended with code -9" in found["error"]
+
+
+@pytest.mark.skipif(find_spec("ray") is None, reason="the extra 'ray' is not installed")
+def test_a_cluster_that_is_not_there_is_said_so_at_once():
+    script = (
+        "from forecause.resources.workers import Workers, gather\n"
+        "gather(str, [1], Workers(ray='127.0.0.1:1'))"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert "InputError: No Ray cluster answers at '127.0.0.1:1' ([Errno 111]" in ended.stderr
+
+
+def test_without_ray_its_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtra, match=r"forecause\[ray\]"):
+        list(fan_out(errands.square, [1], Workers(ray="local")))

@@ -1,0 +1,189 @@
+import numpy as np
+import pytest
+
+import forecause as fc
+from forecause.attribute import relevance
+from forecause.data import Windows
+from forecause.edges.select import global_top_k
+from forecause.method import make_settings
+from systems import CHAIN_EDGES, bent_chain, chain, edge_set
+
+
+def table(values, names="abc"):
+    import pandas as pd
+
+    return pd.DataFrame(values, columns=list(names))
+
+
+def test_a_chain_is_found_without_being_told_anything_whatever_the_order_of_columns():
+    found = fc.discover(table(chain()[:, [2, 0, 1]], "cab"), max_lag=3, preset="quick")
+    assert edge_set(found.graph) == CHAIN_EDGES
+    edges = found.graph.edges.set_index(["source", "target"])
+    assert edges.loc[("a", "b"), "sign"] == 1
+    assert edges.loc[("b", "c"), "sign"] == -1
+    # effects are in standard deviations: 0.8 sd(a) / sd(b)
+    assert edges.loc[("a", "b"), "effect"] == pytest.approx(0.8 / 1.64**0.5, abs=0.05)
+
+
+@pytest.mark.parametrize("forecaster", ["linear", "additive", "mlp", "cnn"])
+def test_every_forecaster_finds_the_chain(forecaster):
+    found = fc.discover(table(chain()), max_lag=2, forecaster=forecaster, preset="quick")
+    assert edge_set(found.graph) == CHAIN_EDGES
+
+
+@pytest.fixture(scope="module")
+def transformer():
+    return fc.discover(table(chain()), max_lag=2, forecaster="transformer", preset="quick")
+
+
+@pytest.mark.parametrize("readout", ["gradient", "input-gradient", "lrp", "cp-lrp", "intervention"])
+def test_every_readout_ranks_the_chains_edges_first(transformer, readout):
+    windows = Windows.of(fc.Panel.of(table(chain())), 2)
+    scores = relevance(transformer.forecaster, windows, readout)["relevance"]
+    strongest = fc.LaggedGraph.from_scores(scores, global_top_k(scores, 3))
+    assert edge_set(strongest) == CHAIN_EDGES
+
+
+def test_the_transformer_finds_the_chain(transformer):
+    assert edge_set(transformer.graph) == CHAIN_EDGES
+
+
+@pytest.mark.parametrize("forecaster", ["linear", "additive"])
+def test_permuting_the_columns_permutes_the_graph(forecaster):
+    values, order = chain(), [2, 0, 1]
+    straight = fc.discover(table(values), max_lag=2, forecaster=forecaster)
+    turned = fc.discover(table(values[:, order], "cab"), max_lag=2, forecaster=forecaster)
+    assert edge_set(turned.graph) == edge_set(straight.graph)
+    aligned = turned.scores.sel(target=list("abc"), source=list("abc"))
+    np.testing.assert_allclose(aligned, straight.scores, rtol=1e-3, atol=1e-6)
+
+
+def test_rescaling_a_variable_changes_nothing():
+    values = chain()
+    scaled = values * [1e-3, 1.0, 1e4] + [5.0, 0.0, -1e5]
+    before = fc.discover(table(values), max_lag=2, forecaster="additive")
+    after = fc.discover(table(scaled), max_lag=2, forecaster="additive")
+    np.testing.assert_allclose(after.scores, before.scores, rtol=1e-3, atol=1e-6)
+    assert edge_set(after.graph) == edge_set(before.graph)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_pure_noise_variable_gets_no_edges(seed):
+    noise = np.random.default_rng(100 + seed).normal(size=(2000, 1))
+    values = np.hstack([chain(seed=seed), noise])
+    found = fc.discover(table(values, "abcn"), max_lag=2, forecaster="linear")
+    assert edge_set(found.graph) == CHAIN_EDGES
+
+
+def test_the_same_seed_gives_the_same_graph_bit_for_bit(transformer):
+    again = fc.discover(table(chain()), max_lag=2, forecaster="transformer", preset="quick")
+    assert again.graph == transformer.graph
+
+
+def test_another_seed_gives_other_scores():
+    one, two = (
+        fc.discover(table(bent_chain()), 1, forecaster="mlp", preset="quick", seed=s)
+        for s in (0, 1)
+    )
+    assert not one.scores.equals(two.scores)
+
+
+def test_windows_do_not_cross_series():
+    pieces = [chain(400, seed) + 20 * seed for seed in range(3)]
+    pieces = [piece - piece.mean(0) for piece in pieces]
+    found = fc.discover([table(piece) for piece in pieces], max_lag=2, forecaster="linear")
+    assert found.data.windows == 3 * 398
+    assert edge_set(found.graph) == CHAIN_EDGES
+
+
+def test_missing_values_cost_windows_not_the_graph():
+    values = chain(3000)
+    values[np.random.default_rng(0).random(values.shape) < 0.02] = np.nan
+    found = fc.discover(table(values), max_lag=2, forecaster="linear")
+    expected = 1 - 0.98**9  # a window of three rows and three variables must be complete
+    assert found.data.lost_share == pytest.approx(expected, abs=0.03)
+    assert edge_set(found.graph) == CHAIN_EDGES
+
+
+def test_selection_rules_and_their_limits():
+    values = table(chain(500))
+    by_rank = fc.discover(values, 2, forecaster="additive", select="top-k", k=1, by="rank")
+    assert edge_set(by_rank.graph) >= {("a", "b", 1), ("b", "c", 2)}
+    assert len(by_rank.graph) == 3
+    strict = fc.discover(values, 2, forecaster="linear", select="fdr", fdr=1e-12)
+    assert edge_set(strict.graph) <= CHAIN_EDGES
+    with pytest.raises(fc.InputError, match=r"setting fdr=2: Input should be less than 1"):
+        fc.discover(values, 2, fdr=2)
+    with pytest.raises(fc.InputError, match="setting speed=9: Extra inputs are not permitted"):
+        fc.discover(values, 2, speed=9)
+
+
+def test_the_paper_preset_brings_the_papers_rules():
+    settings = make_settings(preset="paper")
+    assert (settings.forecaster, settings.readout) == ("transformer", "lrp")
+    assert (settings.select, settings.k) == ("top-k", 3)
+    assert make_settings(preset="paper", readout="gradient").readout == "gradient"
+
+
+def test_a_head_that_learns_the_distribution_brings_the_score_readout():
+    assert make_settings().readout == "gradient"
+    assert make_settings(head="gaussian").readout == "score"
+    assert make_settings(head="gaussian", readout="lrp").readout == "lrp"
+    assert make_settings(head="mixture", preset="paper").readout == "score"
+    with pytest.raises(fc.InputError, match="setting head='poisson'"):
+        make_settings(head="poisson")
+
+
+def test_a_run_with_learned_variance_is_saved_and_loaded(tmp_path):
+    values = table(chain(600))
+    found = fc.discover(
+        values, 2, forecaster="mlp", head="auto", preset="quick", select="top-k", k=1
+    )
+    assert edge_set(found.graph) >= {("a", "b", 1), ("b", "c", 2)}
+    again = fc.load(found.save(tmp_path / "run"))
+    assert again.settings == found.settings
+    windows = Windows.of(fc.Panel.of(values), 2).at(np.arange(50))
+    expected = relevance(found.forecaster, windows, "score")
+    assert relevance(again.forecaster, windows, "score").equals(expected)
+
+
+def test_without_enough_rows_for_tests_top_k_still_works():
+    values = table(chain(40))
+    with pytest.raises(fc.InputError, match="choose edges by --select top-k"):
+        fc.discover(values, max_lag=12, forecaster="linear")
+    found = fc.discover(values, max_lag=12, forecaster="linear", select="global-top-k", k=2)
+    assert found.graph.edges["q_value"].isna().all()
+
+
+def test_a_forecast_continues_the_series():
+    values = chain(2000)
+    found = fc.discover(table(values + 10), max_lag=2, forecaster="linear")
+    ahead = found.forecast(steps=2)
+    assert ahead.columns.tolist() == ["a", "b", "c"]
+    assert ahead.loc[1, "b"] == pytest.approx(10 + 0.8 * values[-1, 0], abs=0.15)
+    expected = 10 - 0.7 * values[-2, 1] + 0.4 * values[-1, 2]
+    assert ahead.loc[1, "c"] == pytest.approx(expected, abs=0.15)
+    # b follows a, and nothing is known of a's next value
+    assert ahead.loc[2, "b"] == pytest.approx(10, abs=0.15)
+
+
+def test_a_forecast_needs_a_complete_end():
+    values = chain(500)
+    values[-1, 0] = np.nan
+    found = fc.discover(table(values), max_lag=2, forecaster="linear")
+    with pytest.raises(fc.InputError, match="last 2 rows of the series hold missing values"):
+        found.forecast(3)
+    with pytest.raises(fc.InputError, match="Unknown series 'x'"):
+        found.forecast(1, series="x")
+
+
+def test_the_device_must_exist():
+    with pytest.raises(fc.InputError, match="Unknown device 'gpu9'"):
+        fc.discover(table(chain(200)), 1, device="gpu9", forecaster="linear")
+
+
+def test_the_usual_error_rate_is_stricter_where_rows_are_plenty_and_is_kept_with_the_run():
+    few = fc.discover(table(chain(400)), 1, forecaster="linear").settings.fdr
+    many = fc.discover(table(chain(2000)), 1, forecaster="linear").settings.fdr
+    asked = fc.discover(table(chain(400)), 1, forecaster="linear", fdr=0.1).settings.fdr
+    assert (few, many, asked) == (0.05, 0.02, 0.1)
