@@ -18,7 +18,7 @@ from forecause.diagnostics.lag_window import propose_max_lag
 from forecause.diagnostics.regimes import Regimes, find_regimes
 from forecause.discovery import Discovery
 from forecause.edges.knowledge import Knowledge, rule_texts
-from forecause.edges.reading import Reader, by_step, usual_fdr
+from forecause.edges.reading import Reader, allowed_inputs, usual_fdr
 from forecause.errors import InputError
 from forecause.forecast import Fitted, fit_forecaster
 from forecause.forecast.fitting import INSTANT, WITH_WEIGHTS, kinds_tried
@@ -149,7 +149,7 @@ def fit_as_asked(
         device=pick_device(settings.device),
         domain_input=settings.domain_input,
         weights=settings.weights,
-        allowed=by_step(allowed, coding) if knowledge.forbid else None,
+        allowed=allowed_inputs(allowed, coding) if knowledge.forbid else None,
         plan=plan,
         report=report,
     )

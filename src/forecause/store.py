@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-import xarray as xr
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
@@ -25,7 +24,8 @@ from forecause.diagnostics.regimes import Regimes
 from forecause.discovery import Discovery
 from forecause.errors import InputError
 from forecause.forecast import build
-from forecause.graph.lagged import AXES, LaggedGraph
+from forecause.graph.axes import labelled_together
+from forecause.graph.lagged import LaggedGraph
 
 FORMAT = "forecause.run/1"
 ARRAYS = ("mean", "sd", "latest", "sample")  # fields of DataSummary kept with the weights
@@ -133,17 +133,8 @@ def _restore(folder: Path, about: dict[str, Any]) -> Discovery:
         Label(one["name"], tuple(one["levels"]), one["first"]) for one in kept.get("labels", [])
     )
     data = DataSummary(**kept)
-    coords = {
-        "target": list(graph.variables),
-        "source": list(graph.variables),
-        "lag": np.arange(1, graph.max_lag + 1),
-    }
-    names = about["relevance"]["names"]
-    statistics = xr.Dataset(
-        {name: (AXES, tensors[f"relevance.{name}"].numpy()) for name in names},
-        coords=coords,
-        attrs=about["relevance"]["attributes"],
-    )
+    named = {name: tensors[f"relevance.{name}"].numpy() for name in about["relevance"]["names"]}
+    statistics = labelled_together(named, graph.variables, about["relevance"]["attributes"])
     forecaster = build(
         about["forecaster"]["kind"],
         (graph.max_lag, len(data.columns)),

@@ -7,7 +7,7 @@ from scipy.stats import false_discovery_control
 
 from forecause.edges.select import false_discovery, global_top_k, top_k, uniform
 from forecause.errors import InputError
-from forecause.graph.lagged import AXES
+from forecause.graph.axes import AXES
 
 
 def scores_of(values):

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forecause.errors import InputError
-from forecause.graph.lagged import LaggedGraph, empty_scores
+from forecause.graph import LaggedGraph, empty_scores
 from forecause.graph.metrics import by_domain, oracle_f1, score_graph
 
 VIEWS = ("lagged", "summary", "lagged_no_self", "summary_no_self")

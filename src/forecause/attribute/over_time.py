@@ -16,6 +16,7 @@ from forecause.data.panel import Panel
 from forecause.data.windows import Scale, Windows
 from forecause.errors import InputError
 from forecause.forecast.forecaster import Forecaster, Report, silent
+from forecause.graph.axes import by_lag
 
 if TYPE_CHECKING:
     from forecause.discovery import Discovery
@@ -124,15 +125,14 @@ class _Sums:
     def means(self, count: npt.NDArray[np.int64], names: tuple[str, ...]) -> xr.Dataset:
         """Steps, oldest first, become lags, 1 first."""
         axes = ("time", "source", "lag")
-        by_lag = [
-            (sums[:, ::-1] / count[:, None, None]).transpose(0, 2, 1)
-            for sums in (self.signed, self.absolute)
-        ]
+        contribution, magnitude = (
+            by_lag(sums / count[:, None, None]) for sums in (self.signed, self.absolute)
+        )
         forecast, actual = (self.both / count[:, None]).T
         return xr.Dataset(
             {
-                "contribution": (axes, by_lag[0]),
-                "magnitude": (axes, by_lag[1]),
+                "contribution": (axes, contribution),
+                "magnitude": (axes, magnitude),
                 "forecast": ("time", forecast),
                 "actual": ("time", actual),
             },

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import torch
 import xarray as xr
 from torch import Tensor
 
-from forecause.graph.lagged import AXES
+from forecause.graph.axes import by_lag, labelled_together
 
 
 class RelevanceStream:
@@ -45,7 +44,7 @@ class RelevanceStream:
         sign_consistency: |mean sign|; mean_rank, sd_rank: rank among a target's candidates, the
         strongest having the highest.
         """
-        mean = {name: _by_lag(total / self.count) for name, total in self.sums.items()}
+        mean = {name: by_lag(total / self.count) for name, total in self.sums.items()}
         found = {
             "relevance": mean["relevance"],
             "sd": np.sqrt(np.maximum(mean["squared"] - mean["relevance"] ** 2, 0)),
@@ -54,14 +53,7 @@ class RelevanceStream:
             "mean_rank": mean["mean_rank"],
             "sd_rank": np.sqrt(np.maximum(mean["squared_rank"] - mean["mean_rank"] ** 2, 0)),
         }
-        names = list(variables)
-        lags = np.arange(1, mean["relevance"].shape[2] + 1)
-        coords = {"target": names, "source": names, "lag": lags}
-        return xr.Dataset(
-            {name: (AXES, values) for name, values in found.items()},
-            coords=coords,
-            attrs={"samples": self.count},
-        )
+        return labelled_together(found, variables, {"samples": self.count})
 
     def _sum(self, name: str, values: Tensor) -> None:
         total = values.sum(0, dtype=torch.float64).cpu()
@@ -75,8 +67,3 @@ def _ranks(magnitude: Tensor) -> Tensor:
     places = torch.arange(1, flat.shape[2] + 1, dtype=flat.dtype, device=flat.device)
     ranks = torch.empty_like(flat).scatter_(2, order, places.expand_as(flat))
     return ranks.view_as(magnitude)
-
-
-def _by_lag(values: Tensor) -> npt.NDArray[np.float64]:
-    """(target, step, source), oldest first -> (target, source, lag), lag 1 first."""
-    return np.ascontiguousarray(values.flip(1).transpose(1, 2).numpy())

@@ -11,7 +11,7 @@ from forecause.baselines import run_baseline
 from forecause.benchmark.methods import Answer
 from forecause.data.panel import Panel
 from forecause.edges.select import top_k
-from forecause.graph.lagged import LaggedGraph, empty_scores
+from forecause.graph import LaggedGraph, empty_scores
 from forecause.method import discover
 
 K = 3  # the paper's row top-k

@@ -10,7 +10,7 @@ from forecause.data.windows import Windows
 from forecause.forecast import fit_forecaster
 from forecause.forecast.fitting import closed_forms
 from forecause.forecast.screen import MANY, strongest_inputs
-from forecause.graph.lagged import LaggedGraph, empty_scores
+from forecause.graph import LaggedGraph, empty_scores
 
 HELD_OUT = 0.2  # as in a discovery
 

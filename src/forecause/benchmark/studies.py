@@ -16,7 +16,7 @@ from forecause.forecast.forecaster import Lesson
 from forecause.forecast.models.additive import Additive, AdditiveSettings, place_knots
 from forecause.forecast.models.deep_transformer import DeepTransformerSettings
 from forecause.forecast.registry import seeded_build
-from forecause.graph.lagged import LaggedGraph, empty_scores
+from forecause.graph import LaggedGraph, empty_scores
 from forecause.method import discover
 from forecause.regression.moments import Moments
 

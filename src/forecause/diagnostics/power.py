@@ -24,6 +24,7 @@ from forecause.data.panel import Panel
 from forecause.errors import InputError
 from forecause.forecast.fitting import INSTANT
 from forecause.forecast.forecaster import Forecaster, Report, silent
+from forecause.graph.axes import by_lag, by_step
 from forecause.graph.lagged import LaggedGraph
 from forecause.resources.workers import HERE, Workers, gather
 
@@ -109,7 +110,7 @@ class AlongGraph:
         seen = (past[:, None] * self.weight).requires_grad_()
         (slopes,) = torch.autograd.grad(self._own(seen).sum(), seen)
         size = (slopes * self.weight).double().square().mean(0).sqrt()  # (target, step, source)
-        return np.asarray(size.flip(1).transpose(1, 2).numpy())
+        return by_lag(size)
 
     def _own(self, seen: Tensor) -> Tensor:
         """Each target's forecast from its own view: (batch, target, step, source) -> (b, t)."""
@@ -304,8 +305,8 @@ def simulate_along(
 
 
 def _weight(factor: Array) -> Tensor:
-    """(target, source, lag) -> (target, step, source), oldest step first."""
-    return torch.from_numpy(factor[:, :, ::-1].transpose(0, 2, 1).astype(np.float32))
+    """What a forecaster's inputs (target, step, source) are multiplied by."""
+    return torch.from_numpy(by_step(factor.astype(np.float32)))
 
 
 def _by_strength(table: pd.DataFrame) -> pd.DataFrame:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from forecause.data.labels import RARE, Coding
 from forecause.data.windows import Windows
+from forecause.graph.axes import by_lag, by_step
 
 Places = npt.NDArray[np.int64]
 Array = npt.NDArray[np.float64]
@@ -57,12 +58,11 @@ class Inputs:
 
     def by_lag(self, values: Array) -> Array:
         """(target, step * variable) -> (target, source, lag)."""
-        by_step = values.reshape(len(values), self.steps, self.variables)
-        return by_step[:, ::-1].transpose(0, 2, 1).copy()  # torch refuses the view's strides
+        return by_lag(values.reshape(len(values), self.steps, self.variables))
 
     def by_input(self, values: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """(target, source, lag) of variables -> (target column, step * variable)."""
-        flat = values.transpose(0, 2, 1)[:, ::-1].reshape(len(values), -1)
+        flat = by_step(values).reshape(len(values), -1)
         return np.asarray(flat[self.coding.of_column])
 
     def tests(self, variable: int) -> int:

@@ -18,7 +18,7 @@ import numpy as np
 import xarray as xr
 
 from forecause.errors import InputError
-from forecause.graph.lagged import empty_scores
+from forecause.graph.axes import empty_scores
 
 ARROW = re.compile(r"\s*(->|<-)\s*")
 LAGS = re.compile(r"@\s*(\d+(?:\s*-\s*\d+)?(?:\s*,\s*\d+(?:\s*-\s*\d+)?)*)\s*$")

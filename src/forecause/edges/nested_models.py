@@ -21,7 +21,7 @@ from forecause.edges.inputs import Inputs
 from forecause.forecast.models.additive import place_knots
 from forecause.forecast.models.choice import clearly_better
 from forecause.forecast.screen import MANY
-from forecause.graph.lagged import AXES
+from forecause.graph.axes import labelled_together
 from forecause.regression.designs import KNOTS, Design, Designs
 from forecause.regression.fdr import adjusted_p_values
 from forecause.regression.moments import Moments
@@ -73,13 +73,9 @@ def edge_tests(
     passed = int((adjusted_p_values(p_values) <= fdr).sum())
     # where Benjamini-Hochberg drew the line
     level = fdr * passed / max(np.isfinite(p_values).sum(), 1)
-    names = list(inputs.coding.variables)
     stability = inputs.largest_of_targets(ladder.stability(level))
-    found = {"p_value": p_values, "stability": stability}
-    return xr.Dataset(
-        {name: (AXES, inputs.by_lag(values)) for name, values in found.items()},
-        coords={"target": names, "source": names, "lag": np.arange(1, inputs.steps + 1)},
-    )
+    found = {"p_value": inputs.by_lag(p_values), "stability": inputs.by_lag(stability)}
+    return labelled_together(found, inputs.coding.variables)
 
 
 def is_crowded(inputs: int, windows: int) -> bool:

@@ -22,6 +22,7 @@ from forecause.edges import select as rules
 from forecause.edges.knowledge import Knowledge, with_required
 from forecause.errors import InputError
 from forecause.forecast.forecaster import Forecaster, Report, silent
+from forecause.graph.axes import by_step
 from forecause.graph.domains import with_domains
 from forecause.graph.lagged import LaggedGraph
 from forecause.regression.fdr import adjusted_p_values
@@ -176,15 +177,15 @@ def usual_fdr(windows: int) -> float:
     return 0.02 if windows >= FEW_WINDOWS else 0.05
 
 
-def by_step(allowed: xr.DataArray, coding: Coding | None = None) -> torch.Tensor:
-    """(target, source, lag) as a forecaster's inputs: (target, step, source), oldest first.
+def allowed_inputs(allowed: xr.DataArray, coding: Coding | None = None) -> torch.Tensor:
+    """Allowed edges (target, source, lag) as a forecaster's inputs (target, step, source).
 
     With a coding, what is said of a variable holds for all its columns.
     """
     values = allowed.values
     if coding is not None:
         values = values[coding.of_column][:, coding.of_column]
-    return torch.from_numpy(np.ascontiguousarray(values[:, :, ::-1].transpose(0, 2, 1)))
+    return torch.from_numpy(by_step(values))
 
 
 def _signs(effect: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:

@@ -13,7 +13,7 @@ from torch import Tensor
 from forecause.data.windows import Windows
 from forecause.edges.inputs import Inputs, groups_of
 from forecause.forecast.models.additive import Additive, AdditiveSettings, place_knots
-from forecause.graph.lagged import AXES
+from forecause.graph.axes import labelled
 from forecause.regression.moments import Moments
 
 WINDOWS_PER_TERM = 5  # below this the basis is a line per input, without bends
@@ -34,9 +34,7 @@ def variance_p_values(windows: Windows) -> xr.DataArray:
     p_values = spread.group_p_values(groups)[inputs.coding.first]
     for label in inputs.coding.labels:
         p_values[inputs.coding.variables.index(label.name)] = 1.0
-    names = list(inputs.coding.variables)
-    coords = {"target": names, "source": names, "lag": np.arange(1, inputs.steps + 1)}
-    return xr.DataArray(inputs.by_lag(p_values), dims=AXES, coords=coords)
+    return labelled(inputs.by_lag(p_values), inputs.coding.variables)
 
 
 def _basis(

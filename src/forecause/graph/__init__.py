@@ -1,5 +1,6 @@
 """The graph station: LaggedGraph, edge selection, metrics and export."""
 
-from forecause.graph.lagged import AXES, LaggedGraph, empty_scores
+from forecause.graph.axes import AXES, empty_scores
+from forecause.graph.lagged import LaggedGraph
 
 __all__ = ["AXES", "LaggedGraph", "empty_scores"]

@@ -12,10 +12,9 @@ import pandas as pd
 import xarray as xr
 
 from forecause.errors import InputError
+from forecause.graph.axes import AXES, empty_scores
 from forecause.graph.columns import EDGE_COLUMNS, plain_cells, plain_column
 from forecause.graph.marks import CAUSAL, marks_of
-
-AXES = ("target", "source", "lag")
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,17 +176,6 @@ class LaggedGraph:
         from forecause.graph.formats.export import to_tigramite
 
         return to_tigramite(self)
-
-
-def empty_scores(variables: Sequence[str], max_lag: int, first_lag: int = 1) -> xr.DataArray:
-    """Zeros over (target, source, lag), with the variables' names as coordinates."""
-    names = list(variables)
-    lags = np.arange(first_lag, max_lag + 1)
-    return xr.DataArray(
-        np.zeros((len(names), len(names), len(lags))),
-        dims=AXES,
-        coords={"target": names, "source": names, "lag": lags},
-    )
 
 
 def _same_edges(edges: pd.DataFrame, others: pd.DataFrame) -> bool:

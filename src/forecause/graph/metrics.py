@@ -15,7 +15,8 @@ import numpy.typing as npt
 import xarray as xr
 
 from forecause.errors import InputError
-from forecause.graph.lagged import AXES, LaggedGraph
+from forecause.graph.axes import AXES
+from forecause.graph.lagged import LaggedGraph
 from forecause.graph.marks import CAUSAL, WITHOUT_DIRECTION, marks_of
 
 Scores = npt.NDArray[np.float64]

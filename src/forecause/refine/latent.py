@@ -24,8 +24,9 @@ from forecause.baselines.tigramite_frame import by_target, frame_of, partial_cor
 from forecause.data.panel import Panel
 from forecause.edges.knowledge import Knowledge
 from forecause.forecast.forecaster import Report, silent
+from forecause.graph.axes import AXES, empty_scores
 from forecause.graph.columns import edge_records, edge_table
-from forecause.graph.lagged import AXES, LaggedGraph, empty_scores
+from forecause.graph.lagged import LaggedGraph
 from forecause.graph.marks import CAUSAL, CAUSE, CONFOUNDED, POSSIBLE_CAUSE
 from forecause.refine.candidates import Place, candidate_mask, check_variables, lagged_places
 from forecause.refine.instruments import instrument_p_values

@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from forecause.errors import InputError
+from forecause.graph.axes import by_lag
 from forecause.graph.lagged import LaggedGraph
 from forecause.report import drawing
 from forecause.report.content import check_same_variables
@@ -100,12 +101,12 @@ class Plots:
             columns = Columns(model.n_variables, model.labels)
             signed = columns.of_variables(columns.signed(signed))
         effect = signed.abs().mean(0)  # (target, step, source)
-        by_lag = scores.copy(data=effect.flip(1).transpose(1, 2).double().numpy())
+        changes = scores.copy(data=by_lag(effect.double()))
         axes = _axes(axes, (5.0, 4.0))
-        drawing.candidates(axes, scores, by_lag, self.found.graph, None)
+        drawing.candidates(axes, scores, changes, self.found.graph, None)
         axes.set(xscale="log", yscale="log")
         axes.set(xlabel="score", ylabel="mean |change| of the forecast (sd)")
-        axes.set_title(f"rank correlation {_rank_correlation(scores, by_lag):.2f}", fontsize=10)
+        axes.set_title(f"rank correlation {_rank_correlation(scores, changes):.2f}", fontsize=10)
         return axes
 
     def forecast(self, variable: str | None = None, axes: Axes | None = None) -> Axes:

@@ -12,9 +12,10 @@ import pandas as pd
 import xarray as xr
 
 from forecause.errors import InputError
+from forecause.graph.axes import AXES
 from forecause.graph.columns import EDGE_COLUMNS, edge_records, edge_table
 from forecause.graph.formats.textfile import save_text, text_of
-from forecause.graph.lagged import AXES, LaggedGraph
+from forecause.graph.lagged import LaggedGraph
 
 FORMAT = "forecause.graph/1"
 INFINITIES = {"Infinity": math.inf, "-Infinity": -math.inf}  # JSON has no infinite numbers
