@@ -16,6 +16,7 @@ from forecause.evaluate import METHODS, evaluate, rolling_origin
 from forecause.forecast import build
 from forecause.forecast.models.linear import Linear, LinearSettings
 from forecause.forecast.rolling import roll as roll_on
+from heard import Heard
 from systems import bent_chain, chain
 
 LINEAR = {"forecaster": "linear", "steps": 4, "origins": 3}
@@ -297,10 +298,10 @@ def test_what_follows_a_gap_in_time_is_not_taken_for_the_next_rows():
 
 def test_a_trained_forecaster_is_fitted_once_before_all_origins_and_reproducibly():
     asked = {"forecaster": "mlp", "preset": "quick", "steps": 3, "origins": 2, "seed": 3}
-    values, said = bent_chain(1000), []
-    one = rolling_origin(panel(values), 1, report=lambda what, _: said.append(what), **asked)
-    assert said.count("forecasting from origin 2 of 2") == 1
-    assert said[-1] == "forecasting from origin 2 of 2"  # no training after it
+    values, heard = bent_chain(1000), Heard()
+    one = rolling_origin(panel(values), 1, progress=heard, **asked)
+    assert heard.stages.count("forecasting from origin 2 of 2") == 1
+    assert heard.stages[-1] == "forecasting from origin 2 of 2"  # no training after it
     values[997:] += 10
     other = rolling_origin(panel(values), 1, **asked)
     columns = ["row", "variable", "step", "method", "forecast"]
@@ -309,9 +310,9 @@ def test_a_trained_forecaster_is_fitted_once_before_all_origins_and_reproducibly
 
 
 def test_closed_forms_are_refitted_and_progress_is_reported():
-    said = []
-    rolling_origin(panel(), 2, report=lambda what, share: said.append((what, share)), **LINEAR)
-    assert said == [
+    heard = Heard()
+    rolling_origin(panel(), 2, progress=heard, **LINEAR)
+    assert heard.steps == [
         (step, share)
         for place in range(3)
         for step, share in (
@@ -319,10 +320,10 @@ def test_closed_forms_are_refitted_and_progress_is_reported():
             ("fitting the linear model", 0.0),
         )
     ]
-    said.clear()
+    heard = Heard()
     asked = LINEAR | {"refit": "first"}
-    rolling_origin(panel(), 2, report=lambda what, share: said.append(what), **asked)
-    assert said.count("fitting the linear model") == 1
+    rolling_origin(panel(), 2, progress=heard, **asked)
+    assert heard.stages.count("fitting the linear model") == 1
 
 
 @pytest.mark.parametrize(

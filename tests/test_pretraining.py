@@ -60,7 +60,7 @@ def test_a_stopped_run_continues_where_it_was(trained, tmp_path, monkeypatch):
     round_of = module.Run.round
 
     def stop_after_three(run, share):
-        started.append(run.progress.rounds)
+        started.append(run.done.rounds)
         if len(started) == 4:
             run.save()
             raise KeyboardInterrupt
@@ -101,7 +101,7 @@ def test_systems_of_pretraining_are_not_those_of_benchmarks(monkeypatch, tmp_pat
     run = module.Run(module.PretrainSettings(seed=1, **TINY), tmp_path)
     for _ in range(2):
         run.round(0.0)
-        run.progress.rounds += 1
+        run.done.rounds += 1
     assert seeds == list(range(FIRST_SEED + SEEDS, FIRST_SEED + SEEDS + 8))
 
 

@@ -13,6 +13,7 @@ import xarray as xr
 from forecause.data.summary import DataSummary
 from forecause.forecast.forecaster import Forecaster
 from forecause.graph.lagged import LaggedGraph
+from forecause.progress import QUIET, Progress
 from forecause.resources.workers import HERE, Workers
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from forecause.diagnostics.power import Power
     from forecause.diagnostics.regimes import Regimes
     from forecause.evaluate import Evaluation, Refit
-    from forecause.forecast.forecaster import Report
     from forecause.method import DiscoverSettings
     from forecause.refine.instantaneous import InstantaneousMethod
     from forecause.report.plots import Plots
@@ -91,7 +91,7 @@ class Discovery:
         instantaneous: bool = False,
         method: InstantaneousMethod = "pcmci+",
         data: Any = None,
-        report: Report | None = None,
+        progress: Progress = QUIET,
     ) -> Discovery:
         """This run with its graph refined for hidden common causes, or for effects within a row.
 
@@ -105,7 +105,7 @@ class Discovery:
             instantaneous=instantaneous,
             method=method,
             data=data,
-            report=report,
+            progress=progress,
         )
 
     def evaluate(
@@ -116,14 +116,13 @@ class Discovery:
         season: int | Literal["auto"] | None = "auto",
         refit: Refit = "auto",
         data: Any = None,
-        report: Report | None = None,
+        progress: Progress = QUIET,
     ) -> Evaluation:
         """How well this run's forecaster predicts rows it was not fitted to, beside simple rivals.
 
         Fits again on what came before each origin; see forecause.evaluate.
         """
         from forecause.evaluate import evaluate
-        from forecause.forecast.forecaster import silent
 
         return evaluate(
             self,
@@ -132,7 +131,7 @@ class Discovery:
             origins=origins,
             season=season,
             refit=refit,
-            report=report or silent,
+            progress=progress,
         )
 
     def attribution_over_time(
@@ -153,7 +152,7 @@ class Discovery:
         self,
         seed: int = 0,
         repeats: int | None = None,
-        report: Report | None = None,
+        progress: Progress = QUIET,
         workers: Workers = HERE,
     ) -> Power:
         """Which of its edges a run like this one would find again, by their strength.
@@ -162,17 +161,17 @@ class Discovery:
         """
         from forecause.diagnostics.power import measure_power
 
-        return measure_power(self, seed=seed, repeats=repeats, report=report, workers=workers)
+        return measure_power(self, seed=seed, repeats=repeats, progress=progress, workers=workers)
 
     def with_power(
         self,
         seed: int = 0,
         repeats: int | None = None,
-        report: Report | None = None,
+        progress: Progress = QUIET,
         workers: Workers = HERE,
     ) -> Discovery:
         """This run together with its `power`, which is then saved and reported with it."""
-        return replace(self, measured_power=self.power(seed, repeats, report, workers))
+        return replace(self, measured_power=self.power(seed, repeats, progress, workers))
 
     @property
     def plot(self) -> Plots:

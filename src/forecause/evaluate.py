@@ -16,9 +16,10 @@ from forecause.data.windows import Scale, Windows
 from forecause.errors import InputError
 from forecause.forecast import fit_forecaster
 from forecause.forecast.fitting import INSTANT
-from forecause.forecast.forecaster import Forecaster, Report, silent
+from forecause.forecast.forecaster import Forecaster
 from forecause.forecast.rolling import roll
 from forecause.method import DiscoverSettings, fit_as_asked, make_settings
+from forecause.progress import QUIET, Progress
 
 if TYPE_CHECKING:
     from forecause.discovery import Discovery
@@ -97,7 +98,7 @@ def rolling_origin(
     origins: int = 5,
     season: Season = "auto",
     refit: Refit = "auto",
-    report: Report = silent,
+    progress: Progress = QUIET,
     **settings: Any,
 ) -> Evaluation:
     """Forecast `steps` rows from each of the last `origins` places of every series.
@@ -118,10 +119,10 @@ def rolling_origin(
     seasons = seasons_of(first.panel, season)
     parts = []
     for place, each in enumerate(rounds):
-        report(f"forecasting from origin {place + 1} of {len(rounds)}", place / len(rounds))
+        progress.step(f"forecasting from origin {place + 1} of {len(rounds)}", place / len(rounds))
         if place == 0 or every:
             known = _known(panel, each.known, chosen.max_lag)
-            models = _fit(known, chosen, report)
+            models = _fit(known, chosen, progress)
         rolled = [_rolled(model, known.scale, panel, each.rows, steps) for model in models]
         simple = _simple_forecasts(panel, each, seasons, steps)
         parts.append(_tidy(panel, each.rows, np.stack([*rolled, *simple])))
@@ -213,9 +214,9 @@ def _known(panel: Panel, spans: list[tuple[int, int]], max_lag: int) -> Windows:
         raise InputError(reason) from None
 
 
-def _fit(windows: Windows, chosen: DiscoverSettings, report: Report) -> list[Forecaster]:
+def _fit(windows: Windows, chosen: DiscoverSettings, progress: Progress) -> list[Forecaster]:
     """The forecaster and the VAR, fitted to windows that end at the origin."""
-    forecaster = fit_as_asked(windows, chosen, report).forecaster
+    forecaster = fit_as_asked(windows, chosen, progress).forecaster
     var = fit_forecaster("linear", windows, held_out=chosen.held_out, domain_input=False)
     return [forecaster.cpu(), var.forecaster]
 

@@ -22,8 +22,9 @@ from forecause.edges.reading import Reader, allowed_inputs, usual_fdr
 from forecause.errors import InputError
 from forecause.forecast import Fitted, fit_forecaster
 from forecause.forecast.fitting import INSTANT, WITH_WEIGHTS, kinds_tried
-from forecause.forecast.forecaster import Report, Settings, silent
+from forecause.forecast.forecaster import Settings
 from forecause.forecast.training import distributed
+from forecause.progress import QUIET, Progress
 from forecause.report.evidence import collect
 from forecause.resources.budget import UNLIMITED, Plan, parse_budget, plan_for
 from forecause.resources.cost import expected_cost
@@ -74,7 +75,7 @@ def discover(
     labels: Sequence[str] = (),
     interpolate: int = 0,
     workers: Workers = HERE,
-    report: Report = silent,
+    progress: Progress = QUIET,
     **settings: Any,
 ) -> Discovery:
     """Find which variable drives which, with which delay.
@@ -91,27 +92,27 @@ def discover(
     read, source = Panel.of(data, **options), source_of(data, **options)
     panel, notes = read, read.notes
     if max_lag == "auto":
-        report("choosing the lag window", 0.0)
+        progress.step("choosing the lag window", 0.0)
         proposal = propose_max_lag(panel)
         chosen = chosen.model_copy(update={"max_lag": proposal.max_lag})
         notes = (*notes, proposal.sentence)
-    panel, regimes = _with_domains(panel, chosen, report)
+    panel, regimes = _with_domains(panel, chosen, progress)
     if regimes:
         notes = (*notes, regimes.sentence)
     windows = Windows.of(panel, chosen.max_lag)
-    plan = _plan(windows, chosen, report)
+    plan = _plan(windows, chosen, progress)
     windows = replace(windows, panel=replace(panel, notes=(*notes, *plan.notes)))
     chosen = chosen.model_copy(update={"fdr": chosen.fdr or usual_fdr(len(windows))})
     knowledge = Knowledge.of(chosen.forbid, chosen.require)
     knowledge.required(panel.coding.variables, chosen.max_lag)  # mistakes show before training
     fit = partial(fit_as_asked, settings=chosen, plan=plan)
-    forecaster, losses, surprise = fit(windows, report=report)
+    forecaster, losses, surprise = fit(windows, progress=progress)
     if chosen.forecaster in INSTANT and workers.ray is None:
         workers = HERE  # the fit is over before a process has started
-    parts = fit_parts(fit, windows, chosen.cross_fit, report, workers)
+    parts = fit_parts(fit, windows, chosen.cross_fit, progress, workers)
     device = pick_device(chosen.device)  # other processes hand their parts back without it
     parts = [part.to(device) for part in parts]
-    reader = Reader(forecaster, chosen, parts, knowledge, report, plan.effort)
+    reader = Reader(forecaster, chosen, parts, knowledge, progress, plan.effort)
     domains = reader.by_domain(windows)
     found = reader.together(windows, domains)
     discovery = Discovery(
@@ -132,7 +133,7 @@ def discover(
 def fit_as_asked(
     windows: Windows,
     settings: DiscoverSettings,
-    report: Report = silent,
+    progress: Progress = QUIET,
     plan: Plan | None = None,
 ) -> Fitted:
     """Fit the forecaster that the settings ask for, forbidden inputs kept out."""
@@ -151,17 +152,17 @@ def fit_as_asked(
         weights=settings.weights,
         allowed=allowed_inputs(allowed, coding) if knowledge.forbid else None,
         plan=plan,
-        report=report,
+        progress=progress,
     )
 
 
-def _plan(windows: Windows, settings: DiscoverSettings, report: Report) -> Plan:
+def _plan(windows: Windows, settings: DiscoverSettings, progress: Progress) -> Plan:
     """Say what is to be expected, and decide how to keep to the budget if there is one."""
     if settings.forecaster in WITH_WEIGHTS:  # nothing is known of foreign weights before they load
         return UNLIMITED
     kinds = kinds_tried(settings.forecaster, windows, settings.head, settings.preset)
     cost = expected_cost(windows, kinds, settings.preset)
-    report(cost.sentence, 0.0)
+    progress.say(cost.sentence)
     if settings.budget is None:
         return UNLIMITED
     plan = plan_for(settings.budget, cost, settings.forecaster, 1 + settings.cross_fit)
@@ -169,7 +170,7 @@ def _plan(windows: Windows, settings: DiscoverSettings, report: Report) -> Plan:
 
 
 def _with_domains(
-    panel: Panel, settings: DiscoverSettings, report: Report
+    panel: Panel, settings: DiscoverSettings, progress: Progress
 ) -> tuple[Panel, Regimes | None]:
     """The panel with regimes or series as its domains, where asked for."""
     if panel.domain is not None and (settings.regimes or settings.per_series):
@@ -184,7 +185,7 @@ def _with_domains(
     if not settings.regimes:
         return panel, None
     count = None if settings.regimes == "auto" else settings.regimes
-    regimes = find_regimes(Windows.of(panel, settings.max_lag), count, report)
+    regimes = find_regimes(Windows.of(panel, settings.max_lag), count, progress)
     return (regimes.applied(panel) if len(regimes.names) > 1 else panel), regimes
 
 

@@ -21,6 +21,7 @@ from forecause.benchmark.suites import SUITES
 from forecause.benchmark.tables import document
 from forecause.cli import main
 from forecause.errors import MissingExtra
+from heard import Heard
 
 ASKED = {
     "rows": [300],
@@ -51,11 +52,9 @@ def page_without_times(folder):
 def unbroken(tmp_path_factory):
     """A run from beginning to end."""
     folder = tmp_path_factory.mktemp("unbroken")
-    shares = []
-    done = run_suite(
-        "quick", **ASKED, jobs=1, out=folder, report=lambda _, share: shares.append(share)
-    )
-    return folder, done, shares
+    heard = Heard()
+    done = run_suite("quick", **ASKED, jobs=1, out=folder, progress=heard)
+    return folder, done, heard.shares
 
 
 def test_a_run_leaves_the_page_the_figures_and_one_file_per_job(unbroken):

@@ -20,8 +20,10 @@ from forecause.benchmark.suites import SUITES
 from forecause.diagnostics.power import measure_power
 from forecause.errors import InputError, MissingExtra
 from forecause.method import fit_as_asked, make_settings
+from forecause.progress import Progress
 from forecause.resources.cross_fit import fit_parts
 from forecause.resources.workers import HERE, WorkerDied, Workers, fan_out, gather
+from heard import Heard
 from systems import chain
 
 SUITE = narrowed(SUITES["quick"], rows=[300], seeds=2, methods=["random"], columns=["linear"])
@@ -93,12 +95,10 @@ def test_every_worker_has_one_thread(workers):
 
 def test_power_is_the_same_whoever_measures_it():
     found = fc.discover(pd.DataFrame(chain(300), columns=list("abc")), 2, forecaster="linear")
-    heard = []
-    spread = measure_power(
-        found, repeats=2, workers=Workers(2), report=lambda _, share: heard.append(share)
-    )
+    heard = Heard()
+    spread = measure_power(found, repeats=2, workers=Workers(2), progress=heard)
     pd.testing.assert_frame_equal(spread.table, measure_power(found, repeats=2).table)
-    assert heard == [0, 0.5, 1]
+    assert heard.shares == [0, 0.5, 1]
 
 
 def test_cross_fits_are_the_same_whoever_makes_them(ray, chain_windows):
@@ -115,10 +115,11 @@ def test_cross_fits_are_the_same_whoever_makes_them(ray, chain_windows):
 def test_a_benchmark_over_ray_finds_what_is_found_here_and_stores_it_as_it_comes(ray, tmp_path):
     stored = []
 
-    def report(_what, _share):
-        stored.append(len(list((tmp_path / "results").glob("*.json"))))
+    class Watching(Progress):
+        def step(self, what, share):
+            stored.append(len(list((tmp_path / "results").glob("*.json"))))
 
-    done = run_suite(SUITE, jobs=2, out=tmp_path, ray=ray.ray, report=report)
+    done = run_suite(SUITE, jobs=2, out=tmp_path, ray=ray.ray, progress=Watching())
     assert (done.ran, stored) == (2, [0, 1, 2])
     for job in jobs_of(SUITE):
         found = Store(tmp_path / "results").load(job)

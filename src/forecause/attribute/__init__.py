@@ -18,7 +18,8 @@ from forecause.attribute.stream import RelevanceStream
 from forecause.attribute.variables import Columns
 from forecause.data.windows import Windows
 from forecause.errors import InputError
-from forecause.forecast.forecaster import Forecaster, Report, silent
+from forecause.forecast.forecaster import Forecaster
+from forecause.progress import QUIET, Progress
 
 __all__ = ["READOUTS", "Readout", "cross_fitted", "relevance"]
 
@@ -58,7 +59,7 @@ READOUTS = {
 
 
 def relevance(
-    forecaster: Forecaster, windows: Windows, readout: str = "gradient", report: Report = silent
+    forecaster: Forecaster, windows: Windows, readout: str = "gradient", progress: Progress = QUIET
 ) -> xr.Dataset:
     """Read the relevance of every (target, source, lag) from a fitted forecaster.
 
@@ -72,7 +73,7 @@ def relevance(
         if forecaster.labels:
             signed, direction = _of_variables(forecaster, chosen, signed, direction)
         stream.add(signed, direction)
-        report("reading out", stream.count / len(windows))
+        progress.step("reading out", stream.count / len(windows))
     return stream.result(windows.panel.coding.variables).assign_attrs(readout=readout)
 
 
@@ -80,7 +81,7 @@ def cross_fitted(
     forecasters: Sequence[Forecaster],
     windows: Windows,
     readout: str = "gradient",
-    report: Report = silent,
+    progress: Progress = QUIET,
 ) -> xr.DataArray:
     """Relevance from several forecasters fitted on disjoint data, (target, source, lag).
 
@@ -99,7 +100,7 @@ def cross_fitted(
         # sum over a != b of g_a g_b = (sum g)^2 - sum g^2
         products = (signed.sum(0).square() - signed.square().sum(0)) / pairs
         stream.add(columns.energies(products) if columns else products)
-        report("reading out the parts", stream.count / len(windows))
+        progress.step("reading out the parts", stream.count / len(windows))
     return stream.result(windows.panel.coding.variables)["effect"].rename("relevance")
 
 

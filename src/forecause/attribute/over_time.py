@@ -15,8 +15,9 @@ from forecause.attribute import BATCH_NUMBERS, READOUTS
 from forecause.data.panel import Panel
 from forecause.data.windows import Scale, Windows
 from forecause.errors import InputError
-from forecause.forecast.forecaster import Forecaster, Report, silent
+from forecause.forecast.forecaster import Forecaster
 from forecause.graph.axes import by_lag
+from forecause.progress import QUIET, Progress
 
 if TYPE_CHECKING:
     from forecause.discovery import Discovery
@@ -31,7 +32,7 @@ def attribution_over_time(
     *,
     readout: str = "input-gradient",
     bins: int | None = None,
-    report: Report = silent,
+    progress: Progress = QUIET,
 ) -> xr.Dataset:
     """Relevance of every (source, lag) for one target along time, in sds of the target.
 
@@ -61,7 +62,7 @@ def attribution_over_time(
     size = max(1, min(512, BATCH_NUMBERS // (steps * variables**2)))
     device = next(iter(forecaster.state_dict().values())).device
     for place, batch in enumerate(forecaster.seen(windows).batches(size)):
-        report("reading out over time", place * size / len(windows))
+        progress.step("reading out over time", place * size / len(windows))
         window = batch.to(device)
         signed = READOUTS[readout].per_sample(forecaster, window).detach()
         sums.add(
@@ -83,7 +84,7 @@ def attribution_of_run(
     *,
     bins: int | None = None,
     data: Any = None,
-    report: Report = silent,
+    progress: Progress = QUIET,
 ) -> xr.Dataset:
     """`attribution_over_time` of a run's forecaster on its data, or on `data`, in these rows."""
     from forecause.evaluate import panel_of
@@ -102,7 +103,7 @@ def attribution_of_run(
                 f"{panel.rows}."
             )
     return attribution_over_time(
-        found.forecaster, windows, target, readout=readout, bins=bins, report=report
+        found.forecaster, windows, target, readout=readout, bins=bins, progress=progress
     )
 
 

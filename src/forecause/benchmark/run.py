@@ -20,7 +20,7 @@ from forecause.benchmark.suite import Suite
 from forecause.benchmark.suites import SUITES, find_suite
 from forecause.benchmark.verdict import verdict
 from forecause.errors import InputError
-from forecause.forecast.forecaster import Report, silent
+from forecause.progress import QUIET, Progress
 from forecause.resources.workers import Workers
 
 
@@ -45,7 +45,7 @@ def run_suite(
     out: str | Path | None = None,
     data: str | Path | None = None,
     ray: str | None = None,
-    report: Report = silent,
+    progress: Progress = QUIET,
 ) -> Finished:
     """Run a suite, or what is left of it, and write its tables and figures into `out`.
 
@@ -67,7 +67,7 @@ def run_suite(
     folder = Path(out or f"bench-{chosen.name}")
     store = Store(folder / "results")
     with store.lock():
-        ran = _run_open_jobs(chosen, store, workers, folder / "log.txt", source, report)
+        ran = _run_open_jobs(chosen, store, workers, folder / "log.txt", source, progress)
         results = Results(chosen, _stored(chosen, store))
         table = write_page(results, folder)
     return Finished(table, ran, verdict(results))
@@ -169,7 +169,7 @@ def _run_open_jobs(
     workers: Workers,
     log: Path,
     data: Path | None,
-    report: Report,
+    progress: Progress,
 ) -> int:
     """Run the jobs that have no settled result; how many that were."""
     every = jobs_of(suite)
@@ -181,9 +181,9 @@ def _run_open_jobs(
     def done(job: Job) -> None:
         nonlocal finished
         finished += weights[job.key]
-        report(f"bench {suite.name}", finished / total)
+        progress.step(f"bench {suite.name}", finished / total)
 
-    report(f"bench {suite.name}", finished / total if total else 1.0)
+    progress.step(f"bench {suite.name}", finished / total if total else 1.0)
     if workers.ray is not None:
         run_jobs_on_ray(left, store, limit=suite.limit, workers=workers, done=done, data=data)
     else:

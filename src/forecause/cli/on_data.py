@@ -135,7 +135,7 @@ def discover(
     forbidden, required = read_knowledge(knowledge) if knowledge else ((), ())
     if preset != "paper" or forecaster != "auto":
         asked["forecaster"] = forecaster
-    with joined() as ranks, terminal.progress(quiet or not ranks.first) as report:
+    with joined() as ranks, terminal.progress(quiet or not ranks.first) as progress:
         found = run(
             one_or_all(data),
             _lags(max_lag),
@@ -155,12 +155,12 @@ def discover(
             seed=seed,
             device=device,
             workers=asked_workers(ray, None),
-            report=report,
+            progress=progress,
             **{name: value for name, value in asked.items() if value is not None},
         )
         if power:
-            found = found.with_power(report=report, workers=power_workers(found, ray))
-        report("writing the results", 0.0)
+            found = found.with_power(progress=progress, workers=power_workers(found, ray))
+        progress.step("writing the results", 0.0)
         folder = out or Path(f"{data[0].stem}-forecause")
         if ranks.first:
             found.save(folder)
@@ -211,7 +211,7 @@ def evaluate(
         labels=names(labels) or (),
         interpolate=interpolate,
     )
-    with joined() as ranks, terminal.progress(quiet or not ranks.first) as report:
+    with joined() as ranks, terminal.progress(quiet or not ranks.first) as progress:
         found = rolling_origin(
             panel,
             max_lag,
@@ -223,7 +223,7 @@ def evaluate(
             preset=preset,
             seed=seed,
             device=device,
-            report=report,
+            progress=progress,
         )
         if out and ranks.first:
             found.table.to_csv(out, index=False)

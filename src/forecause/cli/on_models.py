@@ -32,7 +32,7 @@ def pretrain(
     from forecause.report import terminal
 
     try:
-        with terminal.progress(quiet) as report:
+        with terminal.progress(quiet) as progress:
             record = run(
                 out,
                 minutes=minutes,
@@ -40,7 +40,7 @@ def pretrain(
                 variables=variables,
                 max_lag=max_lag,
                 seed=seed,
-                report=report,
+                progress=progress,
             )
     except Interrupted:
         fail("stopped; the last checkpoint is kept, the same command continues.", 130)

@@ -63,13 +63,13 @@ def refine(
     from forecause.report import terminal
     from forecause.store import load_run
 
-    with terminal.progress(quiet) as report:
+    with terminal.progress(quiet) as progress:
         found = load_run(folder).refine(
             latent=latent,
             instantaneous=instantaneous,
             method=method,
             data=one_or_all(data) if data else None,
-            report=report,
+            progress=progress,
         )
         written = found.save(out or folder.with_name(f"{folder.name}-refined"))
     terminal.show_discovery(found, written)
@@ -96,8 +96,8 @@ def power(
     from forecause.store import load_run
 
     found = load_run(folder)
-    with terminal.progress(quiet) as report:
-        found = found.with_power(seed, repeats, report, power_workers(found, ray, jobs))
+    with terminal.progress(quiet) as progress:
+        found = found.with_power(seed, repeats, progress, power_workers(found, ray, jobs))
         found.save(folder)
     terminal.show_power(found, as_json=json)
 

@@ -27,8 +27,8 @@ def demo(
 
     system = simulate(nodes=6, max_lag=3, rows=5000, mechanism="mlp-add", seed=seed)
     system.save(out / "truth")
-    with terminal.progress(quiet) as report:
-        found = run(out / "truth" / "data.csv", 3, seed=seed, report=report)
+    with terminal.progress(quiet) as progress:
+        found = run(out / "truth" / "data.csv", 3, seed=seed, progress=progress)
         folder = found.save(out)
         found.report(folder / "report.html", truth=system.graph)
     terminal.show_discovery(found, folder)
@@ -115,7 +115,7 @@ def bench(
     from forecause.report import terminal
 
     try:
-        with terminal.progress(quiet) as report:
+        with terminal.progress(quiet) as progress:
             done = run_suite(
                 chosen,
                 rows=numbers(rows),
@@ -127,7 +127,7 @@ def bench(
                 ray=ray,
                 data=data,
                 out=out,
-                report=report,
+                progress=progress,
             )
     except Interrupted:
         fail("stopped; finished jobs are kept, the same command continues.", 130)

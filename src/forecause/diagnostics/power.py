@@ -23,9 +23,10 @@ from torch import Tensor
 from forecause.data.panel import Panel
 from forecause.errors import InputError
 from forecause.forecast.fitting import INSTANT
-from forecause.forecast.forecaster import Forecaster, Report, silent
+from forecause.forecast.forecaster import Forecaster
 from forecause.graph.axes import by_lag, by_step
 from forecause.graph.lagged import LaggedGraph
+from forecause.progress import QUIET, Progress
 from forecause.resources.workers import HERE, Workers, gather
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def measure_power(
     *,
     seed: int = 0,
     repeats: int | None = None,
-    report: Report | None = None,
+    progress: Progress = QUIET,
     workers: Workers = HERE,
 ) -> Power:
     """Simulate as many windows as the run had, rediscover with its settings, and compare.
@@ -141,7 +142,7 @@ def measure_power(
     if repeats < 1:
         raise InputError(f"The number of repetitions must be at least 1, found {repeats}.")
     seeds = [[seed, number] for number in range(repeats)]
-    runs = _repetitions(found, seeds, report or silent, workers)
+    runs = _repetitions(found, seeds, progress, workers)
     table, clipped = pd.concat([run for run, _ in runs]), np.mean([share for _, share in runs])
     full = table[table["true"] & table["full"]]
     chosen = table[table["chosen"]]
@@ -162,22 +163,22 @@ def is_quick(found: Discovery) -> bool:
 
 
 def _repetitions(
-    found: Discovery, seeds: list[list[int]], report: Report, workers: Workers
+    found: Discovery, seeds: list[list[int]], progress: Progress, workers: Workers
 ) -> list[tuple[pd.DataFrame, float]]:
     """One for each seed, in their order."""
     if workers.here:
-        return gather(partial(_repeat, found, report=report), seeds)
+        return gather(partial(_repeat, found, progress=progress), seeds)
     light = replace(found, panel=None, evidence={})  # neither is needed, and both travel
 
     def done(count: int) -> None:
-        report("measuring the power", count / len(seeds))
+        progress.step("measuring the power", count / len(seeds))
 
     done(0)
     return gather(partial(_repeat, light), seeds, workers, done)
 
 
 def _repeat(
-    found: Discovery, seed: list[int], report: Report = silent
+    found: Discovery, seed: list[int], progress: Progress = QUIET
 ) -> tuple[pd.DataFrame, float]:
     """One simulation and rediscovery: every candidate, and the share of clipped values.
 
@@ -193,7 +194,7 @@ def _repeat(
         rows = [system.series[..., 0].numel() for system in systems]
         panel = panel.with_domain(np.repeat(np.arange(len(rows)), rows), list(found.graph.domains))
     own = {"seed": int(rng.integers(2**31)), "device": "cpu", "regimes": None, "per_series": False}
-    again = discover(panel, report=report, **(found.settings.model_dump() | own))
+    again = discover(panel, progress=progress, **(found.settings.model_dump() | own))
     tables = [
         system.compared(again, view, panel, rng)
         for system, view in zip(systems, _parts(again, found.graph.domains), strict=True)

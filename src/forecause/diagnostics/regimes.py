@@ -22,7 +22,7 @@ from torch import Tensor
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows
 from forecause.errors import InputError
-from forecause.forecast.forecaster import Report, silent
+from forecause.progress import QUIET, Progress
 from forecause.regression.moments import Moments
 
 Array = npt.NDArray[np.float64]
@@ -86,11 +86,11 @@ class Regimes:
         return f"The mechanism changes at {listed}: {len(self.names)} regimes."
 
 
-def find_regimes(windows: Windows, count: int | None = None, report: Report = silent) -> Regimes:
+def find_regimes(windows: Windows, count: int | None = None, progress: Progress = QUIET) -> Regimes:
     """Find the regimes; `count` of them if given, otherwise as many as pay."""
     if count is not None and count < 1:
         raise InputError(f"The number of regimes must be at least 1, found {count}.")
-    search = _Search(windows, report)
+    search = _Search(windows, progress)
     cuts = search.cuts(count)
     rows = [search.sharpened(cuts, place) for place in range(1, len(cuts) - 1)]
     groups = search.grouped(cuts, count)
@@ -122,8 +122,8 @@ class _Row:
 class _Search:
     """Moments of consecutive blocks of windows; even blocks are judged by fits to odd ones."""
 
-    def __init__(self, windows: Windows, report: Report) -> None:
-        self.windows, self.report = windows, report
+    def __init__(self, windows: Windows, progress: Progress) -> None:
+        self.windows, self.progress = windows, progress
         inputs = windows.shape[0] * windows.shape[1] + 1
         affordable = int(np.sqrt(WORK / inputs**3 * 3))
         blocks = min(MOST_BLOCKS, affordable, len(windows) // max(WINDOWS_PER_BLOCK, 1))
@@ -153,7 +153,7 @@ class _Search:
         best[0], before = -price, np.zeros(self.blocks + 1, dtype=int)
         costs = np.full((self.blocks + 1, self.blocks + 1), np.inf)
         for high in range(self.least, self.blocks + 1):
-            self.report("looking for regimes", high / self.blocks)
+            self.progress.step("looking for regimes", high / self.blocks)
             lows = np.array([0, *range(self.least, high - self.least + 1)])
             costs[lows, high] = self.costs(lows, high)
             total = best + costs[:, high] + price

@@ -21,10 +21,11 @@ from forecause.edges import edge_tests, variance_p_values
 from forecause.edges import select as rules
 from forecause.edges.knowledge import Knowledge, with_required
 from forecause.errors import InputError
-from forecause.forecast.forecaster import Forecaster, Report, silent
+from forecause.forecast.forecaster import Forecaster
 from forecause.graph.axes import by_step
 from forecause.graph.domains import with_domains
 from forecause.graph.lagged import LaggedGraph
+from forecause.progress import QUIET, Progress
 from forecause.regression.fdr import adjusted_p_values
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Reader:
     settings: DiscoverSettings
     parts: Sequence[Forecaster] = ()  # fitted on disjoint time, for cross-fitted relevance
     knowledge: Knowledge = field(default_factory=Knowledge)
-    report: Report = silent
+    progress: Progress = QUIET
     effort: float = 1.0  # share of the windows that are read and tested
 
     @property
@@ -73,7 +74,7 @@ class Reader:
         for domain, name in enumerate(names):
             own = windows.in_domain(domain)
             if len(own) >= enough:
-                self.report("testing the domains", domain / len(names))
+                self.progress.step("testing the domains", domain / len(names))
                 part = self.relevance(own, max(LEAST_READ, READ_WINDOWS // len(names)))
                 found[name] = part.merge(self._tests(own, part["relevance"]))
         return found
@@ -98,9 +99,9 @@ class Reader:
         most = max(1, int(min(most, self.forecaster.read_windows) * self.effort))
         sample = windows.sample(most, np.random.default_rng(self.settings.seed))
         readout = self.settings.readout
-        found = relevance(self.forecaster, sample, readout, self.report)
+        found = relevance(self.forecaster, sample, readout, self.progress)
         if self.parts:
-            found["relevance"] = cross_fitted(self.parts, sample, readout, self.report)
+            found["relevance"] = cross_fitted(self.parts, sample, readout, self.progress)
         return found.where(self.allowed(windows), 0.0) if self.knowledge.forbid else found
 
     def allowed(self, windows: Windows) -> xr.DataArray:

@@ -13,7 +13,7 @@ from forecause.data.windows import Windows
 from forecause.errors import InputError
 from forecause.forecast.categorical import LabelColumns
 from forecause.forecast.comparison import Comparison
-from forecause.forecast.forecaster import Forecaster, Lesson, Report, silent
+from forecause.forecast.forecaster import Forecaster, Lesson
 from forecause.forecast.likelihood import LIKELIHOODS
 from forecause.forecast.models.separate import Separate
 from forecause.forecast.registry import (
@@ -24,6 +24,7 @@ from forecause.forecast.registry import (
     seeded_build,
 )
 from forecause.forecast.screen import MANY, sized, strongest_inputs
+from forecause.progress import QUIET, Progress
 
 if TYPE_CHECKING:
     from forecause.resources.budget import Plan
@@ -59,7 +60,7 @@ def fit_forecaster(
     allowed: torch.Tensor | None = None,
     weights: str | None = None,
     plan: Plan | None = None,
-    report: Report = silent,
+    progress: Progress = QUIET,
 ) -> Fitted:
     """Fit one kind, or `auto`; also the held-out loss of every candidate per variable.
 
@@ -91,7 +92,7 @@ def fit_forecaster(
             member.read_only(screen())
         seconds = plan.seconds(name) if plan else None
         to_beat = partial(comparison.to_beat, member) if comparison.members else None
-        member.fit(Lesson(early, tuning, seed, report, to_beat, seconds))
+        member.fit(Lesson(early, tuning, seed, progress, to_beat, seconds))
         return member.eval().requires_grad_(False)
 
     @cache

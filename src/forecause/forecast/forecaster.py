@@ -17,17 +17,9 @@ from forecause.errors import InputError
 from forecause.forecast.backward import PLAIN, Rules
 from forecause.forecast.categorical import LabelColumns, Labelled
 from forecause.forecast.likelihood import LIKELIHOODS, Likelihood
+from forecause.progress import QUIET, Progress
 
 LEAST_NOISE = 1e-6  # of a target's variance: a perfect forecast still has a likelihood
-
-Report = Callable[[str, float], None]
-"""Called with what is being done and the share of it that is done; a whole sentence, which ends in
-a period, is a remark."""
-
-
-def silent(_what: str, _share: float) -> None:
-    """The Report of a caller that does not want to hear of progress."""
-
 
 WINDOWS_PER_INPUT = 3  # a domain with fewer learns from all domains
 
@@ -43,7 +35,7 @@ class Lesson:
     windows: Windows
     held_out: Windows
     seed: int = 0
-    report: Report = silent
+    progress: Progress = QUIET
     to_beat: Callable[[Windows], Tensor] | None = None
     seconds: float | None = None  # after which training stops
 

@@ -15,7 +15,7 @@ from pydantic import Field
 from torch import Tensor
 
 from forecause.errors import InputError
-from forecause.forecast.forecaster import Report, Settings, silent
+from forecause.forecast.forecaster import Settings
 from forecause.forecast.models.pretrained.context import MOST_WINDOWS, Context
 from forecause.forecast.models.pretrained.network import (
     ContextNetwork,
@@ -35,6 +35,7 @@ from forecause.pretraining.systems import (
     draw_systems,
     windows_of,
 )
+from forecause.progress import QUIET, Progress
 
 CHECKPOINT, RECORD = "checkpoint.safetensors", "pretraining.json"
 CHECKPOINT_FORMAT = "forecause.pretraining/1"
@@ -62,7 +63,7 @@ class PretrainSettings(Settings):
 
 
 @dataclass
-class Progress:
+class Pretraining:
     """How far a pretraining has come."""
 
     rounds: int = 0
@@ -74,7 +75,7 @@ def pretrain(
     *,
     minutes: float = 30.0,
     rounds: int | None = None,
-    report: Report = silent,
+    progress: Progress = QUIET,
     **settings: Any,
 ) -> dict[str, Any]:
     """Train a network for so many minutes and write it into the folder `out`; its record.
@@ -92,17 +93,17 @@ def pretrain(
     folder.mkdir(parents=True, exist_ok=True)
     run = Run(chosen, folder)
     saved = time.monotonic()
-    while (share := _share(run.progress, minutes, rounds)) < 1:
-        report("pretraining on simulated systems", share)
+    while (share := _share(run.done, minutes, rounds)) < 1:
+        progress.step("pretraining on simulated systems", share)
         start = time.monotonic()
         run.round(share)
-        run.progress.rounds += 1
-        run.progress.seconds += time.monotonic() - start
+        run.done.rounds += 1
+        run.done.seconds += time.monotonic() - start
         if time.monotonic() - saved > SAVE_EVERY:
             run.save()
             saved = time.monotonic()
     run.save()
-    report("checking on other systems", 0.0)
+    progress.step("checking on other systems", 0.0)
     record = run.record() | {"check": check(run.network)}
     (folder / RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     return record
@@ -112,7 +113,7 @@ class Run:
     """The network, its optimiser and how far they are; everything else follows from the round."""
 
     def __init__(self, settings: PretrainSettings, folder: Path) -> None:
-        self.settings, self.folder, self.progress = settings, folder, Progress()
+        self.settings, self.folder, self.done = settings, folder, Pretraining()
         self.network = _seeded_network(settings.network, settings.seed)
         self.optimiser = torch.optim.Adam(self.network.parameters(), lr=settings.learning_rate)
         if (folder / CHECKPOINT).exists():
@@ -120,7 +121,7 @@ class Run:
 
     def round(self, share: float) -> None:
         """Simulate some systems of one shape and learn from them, `share` of the way through."""
-        asked, place = self.settings, self.progress.rounds
+        asked, place = self.settings, self.done.rounds
         rng = np.random.default_rng([asked.seed, place])
         shape = draw_shape(asked.max_lag, asked.variables, rng)
         first = FIRST_SEED + asked.seed * SEEDS + place * asked.systems
@@ -163,10 +164,10 @@ class Run:
         """Settings, how many systems were seen and how long it took."""
         return {
             "settings": self.settings.model_dump(mode="json"),
-            "rounds": self.progress.rounds,
-            "systems": self.progress.rounds * self.settings.systems,
-            "steps": self.progress.rounds * self.settings.repeats,
-            "seconds": round(self.progress.seconds, 1),
+            "rounds": self.done.rounds,
+            "systems": self.done.rounds * self.settings.systems,
+            "steps": self.done.rounds * self.settings.repeats,
+            "seconds": round(self.done.seconds, 1),
         }
 
     def _resume(self) -> None:
@@ -187,7 +188,7 @@ class Run:
                 state.setdefault(int(place), {})[what] = value
         groups = self.optimiser.state_dict()["param_groups"]
         self.optimiser.load_state_dict({"state": state, "param_groups": groups})
-        self.progress = Progress(record["rounds"], record["seconds"])
+        self.done = Pretraining(record["rounds"], record["seconds"])
 
 
 @torch.no_grad()
@@ -256,5 +257,5 @@ def _var(window: Tensor, asked: Tensor) -> Tensor:
     return (design(asked) @ known).float()
 
 
-def _share(progress: Progress, minutes: float, rounds: int | None) -> float:
+def _share(progress: Pretraining, minutes: float, rounds: int | None) -> float:
     return progress.seconds / (60 * minutes) if rounds is None else progress.rounds / rounds

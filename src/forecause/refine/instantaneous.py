@@ -15,8 +15,8 @@ from forecause.baselines.pcmci import graph_plus, search_plus
 from forecause.data.panel import Panel
 from forecause.edges.knowledge import Knowledge
 from forecause.errors import InputError
-from forecause.forecast.forecaster import Report, silent
 from forecause.graph.lagged import LaggedGraph
+from forecause.progress import QUIET, Progress
 from forecause.refine.candidates import candidate_mask, check_variables
 from forecause.refine.screen import screen_instantaneous
 
@@ -30,7 +30,7 @@ def refine_instantaneous(
     graph: LaggedGraph,
     knowledge: Knowledge = NOTHING,
     method: InstantaneousMethod = "pcmci+",
-    report: Report = silent,
+    progress: Progress = QUIET,
 ) -> LaggedGraph:
     """The graph with edges at lag 0, and without the lagged ones that these explain.
 
@@ -43,15 +43,15 @@ def refine_instantaneous(
     if method not in ("pcmci+", "dynotears"):
         raise InputError(f"Unknown method {method!r}; choose pcmci+ or dynotears.")
     what = f"refine: within a row, {method}"
-    report(what, 0.0)
+    progress.step(what, 0.0)
     pairs = screen_instantaneous(panel, graph)
     links = Links.of(panel, graph.max_lag, knowledge).within(candidate_mask(graph, pairs))
-    report(what, 0.1)
+    progress.step(what, 0.1)
     if method == "pcmci+":
         found = graph_plus(panel, search_plus(panel, graph.max_lag, links), links)
     else:
         found = graph_of_links(panel, graph.max_lag, links)
-    report(what, 1.0)
+    progress.step(what, 1.0)
     return _with_details(found, graph)
 
 

@@ -23,11 +23,11 @@ from forecause.baselines.third_party import load, quiet
 from forecause.baselines.tigramite_frame import by_target, frame_of, partial_correlation
 from forecause.data.panel import Panel
 from forecause.edges.knowledge import Knowledge
-from forecause.forecast.forecaster import Report, silent
 from forecause.graph.axes import AXES, empty_scores
 from forecause.graph.columns import edge_records, edge_table
 from forecause.graph.lagged import LaggedGraph
 from forecause.graph.marks import CAUSAL, CAUSE, CONFOUNDED, POSSIBLE_CAUSE
+from forecause.progress import QUIET, Progress
 from forecause.refine.candidates import Place, candidate_mask, check_variables, lagged_places
 from forecause.refine.instruments import instrument_p_values
 from forecause.refine.screen import screen_instantaneous
@@ -53,7 +53,7 @@ def refine_latent(
     panel: Panel,
     graph: LaggedGraph,
     knowledge: Knowledge = NOTHING,
-    report: Report = silent,
+    progress: Progress = QUIET,
 ) -> LaggedGraph:
     """The graph without the edges that hidden causes explain away, each edge with its `mark`.
 
@@ -62,12 +62,12 @@ def refine_latent(
     """
     check_variables(panel, graph)
     what = "refine: hidden causes"
-    report(what, 0.0)
+    progress.step(what, 0.0)
     pairs = screen_instantaneous(panel, graph)
     links = Links.of(panel, graph.max_lag, knowledge).within(candidate_mask(graph, pairs))
-    report(what, 0.1)
+    progress.step(what, 0.1)
     verdicts = _search(panel, graph.max_lag, links)
-    report(what, 0.9)
+    progress.step(what, 0.9)
     scores = _all_scores(graph)
     marks = _believed(panel, graph, verdicts, scores)
     lagged_first = np.where(scores["lag"].values > 0, scores.values, -np.inf)
@@ -75,7 +75,7 @@ def refine_latent(
     marks = np.where(causal & ~np.isin(marks, CAUSAL) | links.fixed, CAUSE, marks)
     confounded = (marks == CONFOUNDED) & links.allowed
     confounded[:, :, 0] &= np.tri(len(marks), k=-1, dtype=bool)  # one edge per pair
-    report(what, 1.0)
+    progress.step(what, 1.0)
     return _refined(graph, causal | confounded, marks, scores, verdicts.strength)
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from forecause.edges.knowledge import Knowledge
 from forecause.errors import InputError
-from forecause.forecast.forecaster import Report, silent
 from forecause.graph.lagged import LaggedGraph
 from forecause.graph.marks import CONFOUNDED, WITHOUT_DIRECTION, marks_of
+from forecause.progress import QUIET, Progress
 from forecause.refine.instantaneous import InstantaneousMethod, refine_instantaneous
 from forecause.refine.latent import refine_latent
 
@@ -24,7 +24,7 @@ def refine(
     instantaneous: bool = False,
     method: InstantaneousMethod = "pcmci+",
     data: Any = None,
-    report: Report | None = None,
+    progress: Progress = QUIET,
 ) -> Discovery:
     """The run with its graph refined for hidden common causes or for effects within a row.
 
@@ -37,9 +37,9 @@ def refine(
     knowledge = Knowledge.of(found.settings.forbid, found.settings.require)
     start = replace(found.graph, domains={})
     if latent:
-        graph = refine_latent(panel, start, knowledge, report or silent)
+        graph = refine_latent(panel, start, knowledge, progress)
     else:
-        graph = refine_instantaneous(panel, start, knowledge, method, report or silent)
+        graph = refine_instantaneous(panel, start, knowledge, method, progress)
     note = _sentence(start, graph, "hidden common causes" if latent else f"lag 0 by {method}")
     return replace(found, graph=graph, data=replace(found.data, notes=(*found.data.notes, note)))
 

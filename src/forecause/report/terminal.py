@@ -4,54 +4,29 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
+
+from forecause.progress import QUIET, Progress, TerminalProgress
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from forecause.discovery import Discovery
     from forecause.evaluate import Evaluation
-    from forecause.forecast.forecaster import Report
+
 
 MOST_EDGES = 40  # shown on the terminal; all are in edges.csv
 
 
-@contextmanager
-def progress(quiet: bool) -> Iterator[Report]:
-    """A bar with the time left on stderr, fed by the yielded function."""
-    bar = Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left:"),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        disable=quiet,
-    )
-    tasks: dict[str, Any] = {}
-
-    def report(what: str, share: float) -> None:
-        if what.endswith("."):
-            if not quiet:
-                bar.console.print(Text(what), style="dim")
-            return
-        if what not in tasks:
-            for earlier in tasks.values():
-                bar.update(earlier, visible=False)
-            tasks[what] = bar.add_task(what, total=1.0)
-        bar.update(tasks[what], completed=share)
-
-    with bar:
-        yield report
+def progress(quiet: bool) -> Progress:
+    """A bar on stderr, unless quiet."""
+    return QUIET if quiet else TerminalProgress()
 
 
 def show_discovery(found: Discovery, folder: Path) -> None:

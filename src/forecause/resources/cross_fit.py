@@ -11,18 +11,19 @@ import numpy.typing as npt
 
 from forecause.data.windows import Windows
 from forecause.forecast import Fitted
-from forecause.forecast.forecaster import Forecaster, Report, silent
+from forecause.forecast.forecaster import Forecaster
+from forecause.progress import QUIET, Progress
 from forecause.resources.workers import HERE, Workers, gather
 
 
 class Fit(Protocol):
     """How a part is fitted; to reach other processes, importable by name."""
 
-    def __call__(self, windows: Windows, *, report: Report) -> Fitted: ...
+    def __call__(self, windows: Windows, *, progress: Progress) -> Fitted: ...
 
 
 def fit_parts(
-    fit: Fit, windows: Windows, count: int, report: Report = silent, workers: Workers = HERE
+    fit: Fit, windows: Windows, count: int, progress: Progress = QUIET, workers: Workers = HERE
 ) -> list[Forecaster]:
     """The forecasters of `count` interleaved parts of the windows.
 
@@ -30,10 +31,10 @@ def fit_parts(
     """
     parts = windows.interleaved(count)
     if workers.here or not parts:
-        return [fit(part, report=report).forecaster for part in parts]
+        return [fit(part, progress=progress).forecaster for part in parts]
 
     def done(number: int) -> None:
-        report("fitting parts of the data", number / count)
+        progress.step("fitting parts of the data", number / count)
 
     done(0)
     # The windows of the parts differ in their rows alone, so the data need not travel with each.
@@ -41,4 +42,4 @@ def fit_parts(
 
 
 def _fit_rows(fit: Fit, windows: Windows, rows: npt.NDArray[np.int64]) -> Forecaster:
-    return fit(replace(windows, rows=rows), report=silent).forecaster.cpu()
+    return fit(replace(windows, rows=rows), progress=QUIET).forecaster.cpu()

@@ -9,6 +9,7 @@ from forecause.forecast.backward import PLAIN
 from forecause.forecast.forecaster import Forecaster, Lesson, squared_errors
 from forecause.forecast.models.mlp import MLP, MLPSettings
 from forecause.forecast.training.loop import TrainingSettings, train
+from heard import Heard
 
 
 class Constant(Forecaster):
@@ -117,8 +118,8 @@ def test_the_same_seed_gives_the_same_weights_bit_for_bit(noise):
 
 def test_progress_is_reported_up_to_the_end(noise):
     early, late = noise
-    heard = []
+    heard = Heard()
     settings = TrainingSettings(max_steps=40, look_every=10)
-    lesson = Lesson(early, late, report=lambda what, share: heard.append(share))
+    lesson = Lesson(early, late, progress=heard)
     train(Constant(early.shape), lesson, settings)
-    assert heard == [0.25, 0.5, 0.75, 1.0]
+    assert heard.shares == [0.25, 0.5, 0.75, 1.0]

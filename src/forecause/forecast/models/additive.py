@@ -54,7 +54,7 @@ class Additive(Forecaster):
         return torch.einsum("blsk,tlsk->btls", slopes, self.get_buffer("weight"))
 
     def fit(self, lesson: Lesson) -> None:
-        lesson.report("fitting the additive model", 0.0)
+        lesson.progress.step("fitting the additive model", 0.0)
         self.get_buffer("knots").copy_(place_knots(lesson.windows, self.settings.knots))
         inputs = self.get_buffer("allowed").flatten(1).T
         allowed = inputs.repeat_interleave(self.settings.knots - 1, dim=0)

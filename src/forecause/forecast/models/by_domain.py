@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from forecause.forecast.backward import PLAIN, Rules
-from forecause.forecast.forecaster import Forecaster, Lesson, Settings, silent
+from forecause.forecast.forecaster import Forecaster, Lesson, Settings
+from forecause.progress import QUIET
 
 
 class ByDomain(Forecaster):
@@ -40,8 +41,8 @@ class ByDomain(Forecaster):
 
     def fit(self, lesson: Lesson) -> None:
         for domain, member in enumerate(self._each()):
-            lesson.report(f"fitting the {self.kind} model by domain", domain / self.domains)
-            member.fit(replace(lesson.of_domain(domain), report=silent))
+            lesson.progress.step(f"fitting the {self.kind} model by domain", domain / self.domains)
+            member.fit(replace(lesson.of_domain(domain), progress=QUIET))
         self.settle_noise(lesson.held_out)
 
     def _each(self) -> list[Forecaster]:

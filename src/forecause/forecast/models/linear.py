@@ -37,7 +37,7 @@ class Linear(Forecaster):
         return self.get_buffer("weight").expand(len(past), -1, -1, -1)
 
     def fit(self, lesson: Lesson) -> None:
-        lesson.report("fitting the linear model", 0.0)
+        lesson.progress.step("fitting the linear model", 0.0)
         allowed = self.get_buffer("allowed").flatten(1).T
         blocks = Moments.by_block(lesson.windows, _design, len(allowed))
         self._set(cross_validated(blocks, self.settings.ridges, allowed))

@@ -122,7 +122,7 @@ def train(model: Forecaster, lesson: Lesson, settings: TrainingSettings) -> None
             optimiser.step()
             if step % settings.look_every:
                 continue
-            lesson.report(f"training the {model.kind}", step / settings.max_steps)
+            lesson.progress.step(f"training the {model.kind}", step / settings.max_steps)
             losses = _finite(_held_out_losses(model, watched, ranks), model.kind, step)
             stalled = schedule.stalls_after(losses, progress=best.improve(losses))
             if stalled:

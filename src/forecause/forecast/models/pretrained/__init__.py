@@ -92,7 +92,7 @@ class Pretrained(Trained):
         return found[torch.arange(len(past), device=past.device), domain]
 
     def fit(self, lesson: Lesson) -> None:
-        lesson.report("reading the context", 0.0)
+        lesson.progress.step("reading the context", 0.0)
         parts = [lesson.of_domain(d) for d in range(self.domains)] or [lesson]
         self.contexts = [self._context(part.windows) for part in parts]
         if self.settings.training.max_steps:

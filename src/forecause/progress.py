@@ -1,0 +1,149 @@
+"""Progress: what long work tells whoever waits for it.
+
+A piece of work is given a `Progress` and calls three methods of it. The base class keeps silent;
+the others show a bar in a terminal or a notebook, or write to Python's logging.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import sys
+from types import TracebackType
+from typing import Any, Self
+
+
+class Progress:
+    """Keeps silent. Subclasses show what they are told."""
+
+    def step(self, what: str, share: float) -> None:
+        """`what` is being done, and this share of it (0 to 1) is done."""
+
+    def say(self, sentence: str) -> None:
+        """A remark, such as the time a run is expected to take."""
+
+    def warn(self, sentence: str) -> None:
+        """A reason for doubt that should not be overlooked."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End whatever is shown."""
+
+
+QUIET = Progress()
+
+
+class LoggedProgress(Progress):
+    """Writes to the logger `forecause`: stages and remarks as INFO, doubts as WARNING."""
+
+    def __init__(self, logger: logging.Logger | None = None) -> None:
+        self.logger = logger or logging.getLogger("forecause")
+        self.stage = ""
+
+    def step(self, what: str, share: float) -> None:
+        if what != self.stage:  # once for every stage, not for every share of it
+            self.stage = what
+            self.logger.info(what)
+
+    def say(self, sentence: str) -> None:
+        self.logger.info(sentence)
+
+    def warn(self, sentence: str) -> None:
+        self.logger.warning(sentence)
+
+
+class TerminalProgress(Progress):
+    """A bar with the time left on stderr while the `with` block lasts."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bar
+
+        self.bar = Bar(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left:"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self.tasks: dict[str, Any] = {}
+
+    def step(self, what: str, share: float) -> None:
+        if what not in self.tasks:
+            for earlier in self.tasks.values():
+                self.bar.update(earlier, visible=False)
+            self.tasks[what] = self.bar.add_task(what, total=1.0)
+        self.bar.update(self.tasks[what], completed=share)
+
+    def say(self, sentence: str) -> None:
+        self._print(sentence, "dim")
+
+    def warn(self, sentence: str) -> None:
+        self._print(f"note: {sentence}", "yellow")
+
+    def _print(self, sentence: str, style: str) -> None:
+        from rich.text import Text
+
+        self.bar.console.print(Text(sentence), style=style)
+
+    def __enter__(self) -> Self:
+        self.bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.bar.stop()
+
+
+class NotebookProgress(Progress):
+    """One line of text in a notebook's output that is rewritten as the work goes on."""
+
+    WIDTH = 30  # characters of the bar
+
+    def __init__(self) -> None:
+        self.handle: Any = None
+
+    def step(self, what: str, share: float) -> None:
+        filled = round(self.WIDTH * min(max(share, 0.0), 1.0))
+        self._show(f"{what} [{'#' * filled}{'.' * (self.WIDTH - filled)}]")
+
+    def say(self, sentence: str) -> None:
+        self._show(sentence)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.handle is not None:
+            self._show("")
+
+    def _show(self, text: str) -> None:
+        display = importlib.import_module("IPython.display").display
+        line = {"text/plain": text}
+        if self.handle is None:
+            self.handle = display(line, raw=True, display_id=True)
+        else:
+            self.handle.update(line, raw=True)
+
+
+def usual_progress() -> Progress:
+    """A line in a notebook, silence anywhere else."""
+    ipython = sys.modules.get("IPython")  # never imported for this alone
+    shell = ipython.get_ipython() if ipython is not None else None
+    return NotebookProgress() if type(shell).__name__ == "ZMQInteractiveShell" else QUIET
