@@ -13,7 +13,8 @@ from forecause.cli import main
 from forecause.data import Panel, Windows
 from forecause.diagnostics import alerts, stationarity
 from forecause.diagnostics.alerts import Alert
-from forecause.regression.residuals import Residuals, spread_windows
+from forecause.forecast.forecaster import residuals_of
+from forecause.regression.residuals import Residuals
 from forecause.simulate import simulate
 from systems import chain
 
@@ -168,7 +169,7 @@ def test_residuals_are_never_paired_across_series_or_gaps(chain_windows):
     panel = Panel.from_arrays([chain(40), chain(40, 1)], ["a", "b", "c"])
     windows = Windows.of(panel, 2)
     linear = fc.discover(chain(300), 2, forecaster="linear").forecaster
-    residuals = Residuals.of(linear, windows)
+    residuals = residuals_of(linear, windows)
     for lag in (0, 1, 3, 10):
         now, earlier = residuals._pairs(lag)
         assert len(now) == 2 * (38 - lag)
@@ -195,7 +196,7 @@ def test_persistence_is_the_augmented_dickey_fuller_regression():
 
 
 def test_many_windows_are_looked_at_in_runs_spread_over_time():
-    windows = spread_windows(Windows.of(Panel.of(noise(5000)), 1), most=1000)
+    windows = Windows.of(Panel.of(noise(5000)), 1).spread(1000)
     assert len(windows) == 1000
     assert windows.rows[0] == 1
     assert windows.rows[-1] == 4999

@@ -7,7 +7,7 @@ import torch
 
 from forecause.data import Panel, Windows
 from forecause.forecast import build
-from forecause.forecast.models.additive import place_knots
+from forecause.regression.splines import place_knots
 from forecause.report.evidence import MOST_EDGES, Look, collect
 from forecause.report.history import course, duration, lag_text, sampling_text, stretch, timing
 from forecause.report.numbers import short

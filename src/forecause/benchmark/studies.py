@@ -13,12 +13,13 @@ from forecause.edges.reading import LEAST_SHARE, READ_WINDOWS
 from forecause.edges.select import false_discovery, global_top_k, top_k, uniform
 from forecause.forecast import Forecaster, fit_forecaster
 from forecause.forecast.forecaster import Lesson
-from forecause.forecast.models.additive import Additive, AdditiveSettings, place_knots
+from forecause.forecast.models.additive import Additive, AdditiveSettings
 from forecause.forecast.models.deep_transformer import DeepTransformerSettings
 from forecause.forecast.registry import seeded_build
 from forecause.graph import LaggedGraph, empty_scores
 from forecause.method import discover
 from forecause.regression.moments import Moments
+from forecause.regression.splines import place_knots
 
 DEEP, SHALLOW = 4, 1  # layers
 K = 3  # the paper's row top-k

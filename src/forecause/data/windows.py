@@ -117,6 +117,10 @@ class Windows:
         for start in range(0, len(self), size):
             yield self.draw(np.arange(start, min(start + size, len(self))))
 
+    def targets(self) -> npt.NDArray[np.float64]:
+        """What is to be forecast, standardised, (window, column)."""
+        return np.concatenate([batch[:, -1].double().numpy() for batch in self.batches(4096)])
+
     def split(self, held_out: float) -> tuple[Windows, Windows]:
         """Training windows, and the last `held_out` share in time of every series and domain."""
         panel = self.panel
@@ -142,6 +146,15 @@ class Windows:
         if len(self) <= count:
             return self
         return self.at(np.sort(rng.choice(len(self), count, replace=False)))
+
+    def spread(self, count: int, pieces: int = 20) -> Windows:
+        """At most `count` windows: runs of neighbours, spread evenly over time, so that both short
+        and long stretches of time can be compared."""
+        if len(self) <= count:
+            return self
+        length = count // pieces
+        first = np.linspace(0, len(self) - length, pieces).astype(np.int64)
+        return self.at((first[:, None] + np.arange(length)).ravel())
 
 
 def _complete_rows(panel: Panel, max_lag: int) -> npt.NDArray[np.int64]:

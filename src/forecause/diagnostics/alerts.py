@@ -16,9 +16,9 @@ import pandas as pd
 from forecause.data.labels import Coding
 from forecause.data.windows import Windows
 from forecause.diagnostics import stationarity
-from forecause.forecast.forecaster import Forecaster
+from forecause.forecast.forecaster import Forecaster, residuals_of
 from forecause.graph.lagged import LaggedGraph
-from forecause.regression.residuals import Array, Residuals, spread_windows, target_values
+from forecause.regression.residuals import Array, Residuals
 
 MOST_WINDOWS = 20_000  # looked at
 WORK = 400_000_000  # windows * variables^2 correlated per lag, at most
@@ -58,8 +58,8 @@ def find_alerts(
     """Every alert about a run; `losses` and `held_out` are those of `fit_forecaster`."""
     variables = windows.shape[1]
     most = int(np.clip(WORK // variables**2, 2000, MOST_WINDOWS))
-    looked = spread_windows(windows, most)
-    residuals = Residuals.of(forecaster, looked)
+    looked = windows.spread(most)
+    residuals = residuals_of(forecaster, looked)
     coding = windows.panel.coding
     from_sample = (
         *_duplicates(looked),
@@ -84,10 +84,10 @@ def _shares(forecaster: Forecaster, early: Windows, late: Windows) -> Array:
     (variable,). The table's losses are shares of the variance of all rows, and that of a few
     held-out rows may be larger or smaller.
     """
-    late = spread_windows(late, MOST_WINDOWS)
-    mean = target_values(spread_windows(early, MOST_WINDOWS)).mean(0)
-    spread = ((target_values(late) - mean) ** 2).mean(0)
-    errors = (Residuals.of(forecaster, late).values ** 2).mean(0)
+    late = late.spread(MOST_WINDOWS)
+    mean = early.spread(MOST_WINDOWS).targets().mean(0)
+    spread = ((late.targets() - mean) ** 2).mean(0)
+    errors = (residuals_of(forecaster, late).values ** 2).mean(0)
     if late.panel.labels:
         weights = late.panel.coding.weights(late.scale.mean)
         errors, spread = errors @ weights, spread @ weights
@@ -160,7 +160,7 @@ def _few_rows_in_domains(windows: Windows, graph: LaggedGraph) -> Iterator[Alert
 
 
 def _duplicates(windows: Windows) -> Iterator[Alert]:
-    values = target_values(windows)
+    values = windows.targets()
     values -= values.mean(0)
     size = np.sqrt((values**2).sum(0))
     correlation = (values.T @ values) / np.maximum(np.outer(size, size), 1e-300)

@@ -10,10 +10,9 @@ import torch
 from forecause.data.panel import Panel
 from forecause.data.windows import MIN_WINDOWS, Windows
 from forecause.errors import InputError
-from forecause.forecast.forecaster import Forecaster, Lesson, squared_errors
+from forecause.forecast.forecaster import Forecaster, Lesson, residuals_of, squared_errors
 from forecause.forecast.models.choice import clearly_better
 from forecause.forecast.models.linear import Linear, LinearSettings
-from forecause.regression.residuals import Residuals
 
 TRIED = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50)
 MOST_WINDOWS = 20_000
@@ -94,7 +93,7 @@ def _fit(windows: Windows) -> _Fit:
 
 def _memory(model: Forecaster, windows: Windows, lag: int) -> bool:
     """Whether residuals are correlated with what lies beyond the window."""
-    residuals = Residuals.of(model, replace(windows, max_lag=lag))
+    residuals = residuals_of(model, replace(windows, max_lag=lag))
     beyond = range(lag + 1, 2 * lag + 6)
     for far in beyond:
         correlation, p_values = residuals.correlation(far)

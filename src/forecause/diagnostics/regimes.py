@@ -23,7 +23,7 @@ from forecause.data.panel import Panel
 from forecause.data.windows import Windows
 from forecause.errors import InputError
 from forecause.progress import QUIET, Progress
-from forecause.regression.moments import Moments
+from forecause.regression.moments import Moments, batches_of, unexplained
 
 Array = npt.NDArray[np.float64]
 
@@ -144,7 +144,7 @@ class _Search:
         """Of the stretches low .. high: squared errors of each half of the blocks by a fit to the
         other, in units of the noise, summed over targets, (low,)."""
         a, b = (fold.up_to(lows, high) for fold in self.sums)
-        return np.asarray(((_errors_of(a, b) + _errors_of(b, a)) / self.noise).sum(1).numpy())
+        return np.asarray((_judged(a, b) / self.noise).sum(1).numpy())
 
     def cuts(self, count: int | None) -> list[int]:
         """Block edges of the best stretches: optimal partitioning at a price per cut."""
@@ -231,7 +231,7 @@ class _Search:
 
     def _judged_group(self, stretches: Sequence[tuple[int, int]]) -> Tensor:
         a, b = (Moments.added([fold.between(*s) for s in stretches]) for fold in self.sums)
-        return b.loss(a.solve(RIDGE)) * b.count + a.loss(b.solve(RIDGE)) * a.count
+        return _judged(a, b)
 
 
 class _Cumulative:
@@ -248,11 +248,11 @@ class _Cumulative:
             )
         )
 
-    def up_to(self, lows: npt.NDArray[np.int64], high: int) -> tuple[Tensor, ...]:
-        """Counts, Gram matrices, cross products and squares of low .. high, (low, ...)."""
-        counts = torch.from_numpy(self.counts[high] - self.counts[lows]).double()
+    def up_to(self, lows: npt.NDArray[np.int64], high: int) -> Moments:
+        """The moments of each of the stretches low .. high; a first axis (low,)."""
+        counts = torch.from_numpy(self.counts[high] - self.counts[lows])
         kinds = (self.gram, self.cross, self.square)
-        return (counts, *(kind[high] - kind[lows] for kind in kinds))
+        return Moments(counts, *(kind[high] - kind[lows] for kind in kinds))
 
     def between(self, low: int, high: int) -> Moments:
         return Moments(
@@ -263,21 +263,19 @@ class _Cumulative:
         )
 
 
-def _errors_of(fit: tuple[Tensor, ...], judge: tuple[Tensor, ...]) -> Tensor:
-    """Squared errors (stretch, target) of some moments by fits to others; see Moments."""
-    counts, gram, cross, _ = fit
-    penalty = torch.ones(gram.shape[-1], dtype=gram.dtype) * RIDGE
-    penalty[0] = 0.0
-    coefficients = torch.linalg.solve(gram + torch.diag(penalty) * counts[:, None, None], cross)
-    _, gram, cross, square = judge
-    fitted = (coefficients * (gram @ coefficients)).sum(1)
-    return square - 2 * (coefficients * cross).sum(1) + fitted
+def _judged(a: Moments, b: Moments) -> Tensor:
+    """Squared errors (..., target) of each half by the fit to the other."""
+    first, second = (
+        judge.loss(fit.solve(RIDGE)) * torch.as_tensor(judge.count)[..., None]
+        for fit, judge in ((a, b), (b, a))
+    )
+    return first + second
 
 
 def _halves(windows: Windows, low: int, high: int) -> tuple[Moments, Moments]:
     middle = (low + high) // 2
     early, late = (np.arange(low, middle), np.arange(middle, high))
-    return Moments.of(windows.at(early), _flat), Moments.of(windows.at(late), _flat)
+    return Moments.of(windows.at(early)), Moments.of(windows.at(late))
 
 
 def _partition(costs: Array, count: int) -> list[int]:
@@ -303,13 +301,5 @@ def _fit(sums: Sequence[_Cumulative], low: int, high: int) -> Tensor:
 
 def _errors(windows: Windows, coefficients: Tensor, noise: Tensor) -> Array:
     """Squared errors per window in units of the noise, summed over targets."""
-    parts = []
-    for batch in windows.batches(4096):
-        window = batch.double()
-        fitted = _flat(window[:, :-1]) @ coefficients[1:] + coefficients[0]
-        parts.append(((window[:, -1] - fitted).square() / noise).sum(1))
-    return np.asarray(torch.cat(parts).numpy())
-
-
-def _flat(past: Tensor) -> Tensor:
-    return past.flatten(1)
+    left = unexplained(batches_of(windows), coefficients)
+    return np.asarray((left.square() / noise).sum(1).numpy())

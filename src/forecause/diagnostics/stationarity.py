@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,14 +12,13 @@ import torch
 from scipy import stats
 
 from forecause.data.windows import Windows
-from forecause.forecast.forecaster import Forecaster
-from forecause.regression.moments import Moments
-from forecause.regression.residuals import Array, target_values
+from forecause.forecast.forecaster import Forecaster, residuals_of
+from forecause.regression.moments import Batch, Moments, batches_of, unexplained
+from forecause.regression.residuals import Array
 
 BLOCKS = 10  # per half; their spread says how much a half's mean varies by chance
 ROWS_PER_BLOCK = 10
 ROWS_PER_INPUT = 10  # in the whole data, before effects are compared between parts of it
-NUMBERS = 2_000_000  # of windows held at once
 UNIT_ROOT_T = -2.86  # Dickey-Fuller's 5 % point for a regression with a constant
 
 
@@ -54,34 +54,32 @@ def persistence(windows: Windows) -> tuple[Array, npt.NDArray[np.bool_]]:
 def _autoregression(windows: Windows) -> tuple[Array, Array, Array]:
     """Sums of products of each variable's own past (1, x_{t-1}, differences) and x_t.
 
-    (variable, term, term), (variable, term) and (variable,).
+    (variable, term, term), (variable, term) and (variable,). They follow from the moments of the
+    past itself: x_{t-1} and the differences are linear in it.
     """
     steps, variables = windows.shape
-    gram = np.zeros((variables, steps + 1, steps + 1))
-    cross, square = np.zeros((variables, steps + 1)), np.zeros(variables)
-    for batch in windows.batches(max(64, NUMBERS // (steps * variables))):
-        values = batch[..., :variables].double().numpy().transpose(2, 0, 1)  # (variable, window, .)
-        past, following = values[:, :, :-1], values[:, :, -1]
-        design = np.concatenate(
-            [np.ones_like(past[:, :, :1]), past[:, :, -1:], np.diff(past, axis=2)], axis=2
-        )
-        gram += design.transpose(0, 2, 1) @ design
-        cross += np.einsum("vnk,vn->vk", design, following)
-        square += (following**2).sum(1)
-    return gram, cross, square
+    moments = Moments.of(windows)
+    terms = np.zeros((steps + 1, steps + 1))  # (term, intercept and own step, oldest first)
+    terms[0, 0] = terms[1, steps] = 1.0
+    terms[2:, 1:] = np.diff(np.eye(steps), axis=0)
+    own = np.zeros((variables, steps + 1), dtype=np.int64)  # (variable, intercept and own step)
+    own[:, 1:] = 1 + np.arange(variables)[:, None] + variables * np.arange(steps)
+    gram = moments.gram.numpy()[own[:, :, None], own[:, None]]
+    cross = moments.cross.numpy()[own, np.arange(variables)[:, None]]
+    return terms @ gram @ terms.T, cross @ terms.T, moments.square.numpy()
 
 
 def level_change(windows: Windows) -> Change:
     """Difference of the means of the later and the earlier half, in standard deviations."""
-    halves = [target_values(half) for half in windows.split(0.5)]
+    halves = [half.targets() for half in windows.split(0.5)]
     early, late = (_block_means(half) for half in halves)
     return Change(halves[1].mean(0) - halves[0].mean(0), _p_values(early, late))
 
 
 def noise_change(windows: Windows) -> Change:
     """Ratio of the later half's to the earlier half's variance around one linear model."""
-    coefficients = Moments.of(windows, _flat).solve()
-    halves = [_linear_residuals(half, coefficients) ** 2 for half in windows.split(0.5)]
+    coefficients = Moments.of(windows).solve()
+    halves = [_left(half, coefficients) ** 2 for half in windows.split(0.5)]
     early, late = (np.log(np.maximum(_block_means(half), 1e-12)) for half in halves)
     ratio = halves[1].mean(0) / np.maximum(halves[0].mean(0), 1e-12)
     return Change(ratio, _p_values(early, late))
@@ -102,9 +100,9 @@ def effect_change(windows: Windows, forecaster: Forecaster) -> Change:
     quarters = [part for half in halves for part in half.split(0.5)]
     parts = quarters if count >= 4 * ROWS_PER_INPUT * inputs else list(halves)
     moments = [_residual_moments(part, forecaster) for part in parts]
-    if min(m.count for m in moments) <= inputs:  # many short series may be split unevenly
+    if min(int(m.count) for m in moments) <= inputs:  # many short series may be split unevenly
         return none
-    apart = sum(m.loss(m.solve()).numpy() * m.count for m in moments)
+    apart = sum(m.loss(m.solve()).numpy() * int(m.count) for m in moments)
     together = Moments.added(moments)
     joint = together.loss(together.solve()).numpy() * count
     more, freedom = (len(parts) - 1) * inputs, count - len(parts) * inputs
@@ -114,39 +112,22 @@ def effect_change(windows: Windows, forecaster: Forecaster) -> Change:
     return Change(share, stats.f.sf(f, more, freedom))
 
 
-@torch.no_grad()
 def _residual_moments(windows: Windows, forecaster: Forecaster) -> Moments:
     """Moments of the linear regression of the forecaster's residuals on the past."""
-    steps, variables = windows.shape
-    inputs = 1 + steps * variables
-    total = Moments(
-        len(windows),
-        torch.zeros(inputs, inputs, dtype=torch.float64),
-        torch.zeros(inputs, variables, dtype=torch.float64),
-        torch.zeros(variables, dtype=torch.float64),
-    )
-    device = next(iter(forecaster.state_dict().values())).device
-    for batch in forecaster.seen(windows).batches(2048):
-        window = batch.to(device)
-        left = (forecaster.following(window) - forecaster(window[:, :-1])).cpu().double()
-        past = batch[:, :-1, :variables].double().flatten(1)
-        rows = torch.cat([torch.ones(len(past), 1, dtype=past.dtype), past], dim=1)
-        total.gram.addmm_(rows.T, rows)
-        total.cross.addmm_(rows.T, left)
-        total.square.add_(left.square().sum(0))
-    return total
+    left = torch.from_numpy(residuals_of(forecaster, windows).values)
+
+    def batches() -> Iterator[Batch]:
+        done = 0
+        for past, _ in batches_of(windows):
+            yield past, left[done : done + len(past)]
+            done += len(past)
+
+    return Moments.summed(batches())
 
 
-def _flat(past: torch.Tensor) -> torch.Tensor:
-    return past.flatten(1)
-
-
-def _linear_residuals(windows: Windows, coefficients: torch.Tensor) -> Array:
-    parts = [
-        batch[:, -1].double() - batch[:, :-1].double().flatten(1) @ coefficients[1:]
-        for batch in windows.batches(4096)
-    ]
-    return np.asarray((torch.cat(parts) - coefficients[0]).numpy())
+def _left(windows: Windows, coefficients: torch.Tensor) -> Array:
+    """What a linear model leaves unexplained, (window, variable)."""
+    return np.asarray(unexplained(batches_of(windows), coefficients).numpy())
 
 
 def _block_means(values: Array) -> Array:

@@ -17,16 +17,16 @@ import xarray as xr
 from torch import Tensor
 
 from forecause.data.windows import Windows
-from forecause.edges.inputs import Inputs
-from forecause.forecast.models.additive import place_knots
 from forecause.forecast.models.choice import clearly_better
 from forecause.forecast.screen import MANY
 from forecause.graph.axes import labelled_together
 from forecause.regression.designs import KNOTS, Design, Designs
 from forecause.regression.fdr import adjusted_p_values
-from forecause.regression.moments import Moments
-from forecause.regression.robust import BATCH, Wald, moments_of
+from forecause.regression.inputs import Inputs
+from forecause.regression.moments import BATCH, Moments, unexplained
+from forecause.regression.robust import Wald, batches_of_sample
 from forecause.regression.sample import Sample
+from forecause.regression.splines import place_knots
 
 HELD_OUT = 0.2
 RIDGE = 1e-4  # of the fits that are compared on held-out windows
@@ -162,9 +162,12 @@ class _Ladder:
         width = design.width
         most = int(self.effort * work / width**2)
         early, late = self._enough(max(most, 2 * WINDOWS_PER_FEATURE * width))
-        learned = moments_of(early, design, targets)
-        whole = Moments.added([learned, moments_of(late, design, targets)])
-        errors = residuals(self.late, design, targets, learned.solve(RIDGE)).square()
+        learned, held_out = (
+            Moments.summed(batches_of_sample(part, design, targets)) for part in (early, late)
+        )
+        judged = batches_of_sample(self.late, design, targets)
+        errors = unexplained(judged, learned.solve(RIDGE)).square()
+        whole = Moments.added([learned, held_out])
         return _Fit(design, targets, early + late, whole, errors)
 
     def _enough(self, most: int) -> tuple[Sample, Sample]:
@@ -222,14 +225,6 @@ class _Fit:
     def left(self, sample: Sample) -> Tensor:
         """Residuals (window, target) of the fit to everything, on a sample that is always one."""
         if self._left is None:
-            self._left = residuals(sample, self.design, self.targets, self.moments.solve(RIDGE))
+            batches = batches_of_sample(sample, self.design, self.targets)
+            self._left = unexplained(batches, self.moments.solve(RIDGE))
         return self._left
-
-
-def residuals(sample: Sample, design: Design, targets: list[int], coefficients: Tensor) -> Tensor:
-    """What coefficients (1 + feature, target) leave unexplained, (window, target)."""
-    parts = []
-    for batch in sample.batches(BATCH):
-        fitted = design.features(batch) @ coefficients[1:] + coefficients[0]
-        parts.append(sample.following(batch, targets) - fitted)
-    return torch.cat(parts)

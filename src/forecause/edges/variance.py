@@ -11,10 +11,11 @@ import xarray as xr
 from torch import Tensor
 
 from forecause.data.windows import Windows
-from forecause.edges.inputs import Inputs, groups_of
-from forecause.forecast.models.additive import Additive, AdditiveSettings, place_knots
+from forecause.forecast.models.additive import Additive, AdditiveSettings
 from forecause.graph.axes import labelled
-from forecause.regression.moments import Moments
+from forecause.regression.inputs import Inputs, groups_of
+from forecause.regression.moments import Moments, with_intercept
+from forecause.regression.splines import place_knots
 
 WINDOWS_PER_TERM = 5  # below this the basis is a line per input, without bends
 SMALLEST = 1e-4  # squared error, relative to its mean, below which its logarithm is not trusted
@@ -61,8 +62,7 @@ class _LogSquares:
         self.floor = SMALLEST * mean.loss(self.coefficients)
 
     def __call__(self, window: Tensor) -> Tensor:
-        features = self.design(window[:, :-1])
-        rows = torch.cat([torch.ones_like(features[:, :1]), features], dim=1)
+        rows = with_intercept(self.design(window[:, :-1]))
         squares = (window[:, -1] - rows @ self.coefficients).square()
         # A fitted error has variance 1 - leverage, so an unusual past would look calm.
         leverage = (rows @ self.inverse * rows).sum(1, keepdim=True)

@@ -18,6 +18,7 @@ from forecause.forecast.backward import PLAIN, Rules
 from forecause.forecast.categorical import LabelColumns, Labelled
 from forecause.forecast.likelihood import LIKELIHOODS, Likelihood
 from forecause.progress import QUIET, Progress
+from forecause.regression.residuals import Residuals
 
 LEAST_NOISE = 1e-6  # of a target's variance: a perfect forecast still has a likelihood
 
@@ -227,6 +228,15 @@ def squared_errors(forecaster: Forecaster, windows: Windows) -> Tensor:
         return (forecaster(window[:, :-1]) - forecaster.following(window)).square()
 
     return over_windows(forecaster, windows, squares)
+
+
+def residuals_of(forecaster: Forecaster, windows: Windows) -> Residuals:
+    """Target minus forecast of every window."""
+
+    def left(window: Tensor) -> Tensor:
+        return forecaster.following(window) - forecaster(window[:, :-1])
+
+    return Residuals.of(over_windows(forecaster, windows, left).double().numpy(), windows)
 
 
 @torch.no_grad()

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
-from forecause.baselines.design import lagged_values
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows
+from forecause.graph.axes import by_step
 from forecause.graph.lagged import LaggedGraph
 from forecause.regression.fdr import adjusted_p_values
-from forecause.regression.residuals import Residuals, spread_windows
+from forecause.regression.moments import Moments, batches_of, unexplained
+from forecause.regression.residuals import Residuals
 
 FDR = 0.05
 MOST_WINDOWS = 20_000  # looked at
@@ -47,17 +49,9 @@ def screen_instantaneous(panel: Panel, graph: LaggedGraph, fdr: float = FDR) -> 
 
 def _residuals(panel: Panel, graph: LaggedGraph) -> Residuals:
     """What least squares on each variable's lagged parents leaves, in time order."""
-    windows = spread_windows(Windows.of(panel, graph.max_lag), MOST_WINDOWS)
-    values = lagged_values(windows, windows.rows)  # (window, lag 0 .., variable)
-    place = {name: i for i, name in enumerate(panel.variables)}
-    left = np.empty((len(values), len(place)))
-    lagged = graph.edges[graph.edges["lag"] > 0]
-    for name, target in place.items():
-        own = lagged[lagged["target"] == name]
-        sources = own["source"].map(place).to_numpy(np.int64)
-        parents = values[:, own["lag"].to_numpy(np.int64), sources]
-        design = np.column_stack([np.ones(len(values)), parents])
-        weights, *_ = np.linalg.lstsq(design, values[:, 0, target])
-        left[:, target] = values[:, 0, target] - design @ weights
-    stretch = np.searchsorted(panel.starts, windows.rows, side="right")
-    return Residuals(left, windows.rows, stretch)
+    windows = Windows.of(panel, graph.max_lag).spread(MOST_WINDOWS)
+    parents = by_step(graph.adjacency.sel(lag=slice(1, None)).values)  # (target, step, source)
+    allowed = torch.from_numpy(parents).flatten(1).T
+    coefficients = Moments.of(windows).solve(allowed=allowed)
+    left = unexplained(batches_of(windows), coefficients)
+    return Residuals.of(left.numpy(), windows)

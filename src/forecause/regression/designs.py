@@ -10,8 +10,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from forecause.edges.inputs import Inputs, groups_of
-from forecause.forecast.models.additive import spline_terms
+from forecause.regression.inputs import Inputs, groups_of
+from forecause.regression.splines import spline_terms
 
 KNOTS = 5
 

@@ -1,10 +1,15 @@
-"""Least squares from streamed moments: many windows, one small Gram matrix, no stored design."""
+"""Least squares from streamed moments: many windows, one small Gram matrix, no stored design.
+
+Everything that is fitted in closed form goes through `Moments`: features and responses come in
+batches, and what is kept of them is the sums of their products.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,35 +25,67 @@ BLOCKS = 5  # of time, each left out once to choose a penalty
 WORK = 2e11  # windows times squared features of one fit: more windows add time, hardly precision
 
 
-def _following(window: Tensor) -> Tensor:
+Batch: TypeAlias = tuple[Tensor, Tensor]
+"""Features (..., window, feature) and responses (..., window, target) of the same windows."""
+
+
+def flat(past: Tensor) -> Tensor:
+    """The linear design: past (batch, step, column) -> (batch, step * column)."""
+    return past.flatten(1)
+
+
+def following(window: Tensor) -> Tensor:
+    """What is to be forecast: the last row of windows (batch, max_lag + 1, column)."""
     return window[:, -1]
+
+
+def batches_of(
+    windows: Windows,
+    design: Callable[[Tensor], Tensor] = flat,
+    response: Callable[[Tensor], Tensor] = following,
+) -> Iterator[Batch]:
+    """Features and responses of all windows, in float64.
+
+    `design` maps the past of a batch to features, `response` whole windows to what is explained.
+    """
+    for batch in windows.batches(BATCH):
+        window = batch.double()
+        yield design(window[:, :-1]), response(window)
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Sums of products of the design (intercept first) and the targets, in float64."""
+    """Sums of products of the features (intercept first) and the targets, in float64.
 
-    count: int
+    Several regressions of the same size may share one: their axes come before those named here.
+    """
+
+    count: int | Tensor  # a tensor where several regressions differ in it
     gram: Tensor  # (1 + feature, 1 + feature)
     cross: Tensor  # (1 + feature, target)
     square: Tensor  # (target,)
 
     @classmethod
+    def summed(cls, batches: Iterable[Batch]) -> Moments:
+        """Sum over batches of features and responses."""
+        count, total = 0, list[Tensor]()
+        for features, responses in batches:
+            rows = with_intercept(features)
+            products = rows.mT @ rows, rows.mT @ responses, responses.square().sum(-2)
+            parts = [part.double() for part in products]
+            total = [a.add_(b) for a, b in zip(total, parts, strict=True)] if total else parts
+            count += responses.shape[-2]
+        return cls(count, *total)
+
+    @classmethod
     def of(
         cls,
         windows: Windows,
-        design: Callable[[Tensor], Tensor],
-        response: Callable[[Tensor], Tensor] = _following,
+        design: Callable[[Tensor], Tensor] = flat,
+        response: Callable[[Tensor], Tensor] = following,
     ) -> Moments:
-        """Stream the windows once; `design` maps the past of a batch to (batch, feature).
-
-        `response` maps the windows to what is explained, (batch, target): their last row.
-        """
-        total: list[Tensor] = []
-        for batch in windows.batches(BATCH):
-            parts = _products(batch.double(), design, response)
-            total = [a.add_(b) for a, b in zip(total, parts, strict=True)] if total else parts
-        return cls(len(windows), *total)
+        """Stream the windows once; see `batches_of`."""
+        return cls.summed(batches_of(windows, design, response))
 
     @classmethod
     def by_block(
@@ -63,7 +100,7 @@ class Moments:
     def added(cls, parts: Sequence[Moments]) -> Moments:
         """The moments of several parts together."""
         return cls(
-            sum(part.count for part in parts),
+            sum(int(part.count) for part in parts),
             torch.stack([part.gram for part in parts]).sum(0),
             torch.stack([part.cross for part in parts]).sum(0),
             torch.stack([part.square for part in parts]).sum(0),
@@ -97,15 +134,27 @@ class Moments:
 
     def penalty(self, ridge: float = 0.0) -> Tensor:
         """Diagonal matrix added to the Gram matrix; never quite zero, so that it can be solved."""
-        weights = torch.full((len(self.gram),), self.count * max(ridge, 1e-10))
-        weights[0] = 0.0
-        return torch.diag(weights.double())
+        per_feature = (self._per_regression(1) * max(ridge, 1e-10)).float().double()
+        weights = per_feature * torch.ones(self.gram.shape[-1], dtype=torch.float64)
+        weights[..., 0] = 0.0
+        return torch.diag_embed(weights)
 
     def loss(self, coefficients: Tensor) -> Tensor:
         """Mean squared error per target of these coefficients on the windows seen, (target,)."""
-        fitted = (coefficients * (self.gram @ coefficients)).sum(0)
-        crossed = (coefficients * self.cross).sum(0)
-        return (self.square - 2 * crossed + fitted) / self.count
+        fitted = (coefficients * (self.gram @ coefficients)).sum(-2)
+        crossed = (coefficients * self.cross).sum(-2)
+        return (self.square - 2 * crossed + fitted) / self._per_regression(1)
+
+    def freedom(self) -> int:
+        """Windows left once every feature that varies has taken one; refuses if there are none."""
+        found = int(self.count) - int((self.gram.diagonal() > 0).sum())
+        if found < 1:
+            raise InputError(
+                f"The tests need more windows than inputs: found {self.count} windows for "
+                f"{len(self.gram) - 1} inputs; use a smaller lag, fewer variables, more rows, or "
+                "choose edges by --select top-k."
+            )
+        return found
 
     def inverse(self) -> Tensor:
         """Inverse of the Gram matrix, with a touch of ridge against features that never vary."""
@@ -117,13 +166,7 @@ class Moments:
 
         Groups hold feature indices without the intercept; features that never vary don't count.
         """
-        freedom = self.count - int((self.gram.diagonal() > 0).sum())
-        if freedom < 1:
-            raise InputError(
-                f"The tests need more windows than inputs: found {self.count} windows for "
-                f"{len(self.gram) - 1} inputs; use a smaller lag, fewer variables, more rows, or "
-                "choose edges by --select top-k."
-            )
+        freedom = self.freedom()
         coefficients = self.solve()
         inverse = self.inverse()
         variance = self.loss(coefficients) * self.count / freedom
@@ -139,6 +182,25 @@ class Moments:
             p_values[:, g] = stats.f.sf(f, len(rows), freedom)
         return p_values
 
+    def _per_regression(self, axes: int) -> Tensor:
+        """The count, with so many axes behind those of several regressions."""
+        count = torch.as_tensor(self.count, dtype=torch.float64)
+        return count.reshape(*count.shape, *[1] * axes)
+
+
+def unexplained(batches: Iterable[Batch], coefficients: Tensor) -> Tensor:
+    """What coefficients (1 + feature, target) leave of the responses, (window, target)."""
+    parts = [
+        responses - (features @ coefficients[1:] + coefficients[0])
+        for features, responses in batches
+    ]
+    return torch.cat(parts)
+
+
+def with_intercept(features: Tensor) -> Tensor:
+    """Features (..., feature) with a column of ones before them."""
+    return torch.cat([torch.ones_like(features[..., :1]), features], dim=-1)
+
 
 def cross_validated(blocks: Sequence[Moments], ridges: Sequence[float], allowed: Tensor) -> Tensor:
     """Coefficients with the penalty that forecasts left-out blocks of time best.
@@ -152,8 +214,8 @@ def cross_validated(blocks: Sequence[Moments], ridges: Sequence[float], allowed:
     def judged(ridge: float) -> float:
         total = 0.0
         for block in blocks:
-            total += (
-                float(block.loss(whole.without(block).solve(ridge, allowed)).sum()) * block.count
+            total += float(block.loss(whole.without(block).solve(ridge, allowed)).sum()) * int(
+                block.count
             )
         return total
 
@@ -171,13 +233,4 @@ def cross_validated(blocks: Sequence[Moments], ridges: Sequence[float], allowed:
 def _solved(gram: Tensor, cross: Tensor) -> Tensor:
     """Half the work of a general solution, unless the matrix is too close to singular."""
     factor, failed = torch.linalg.cholesky_ex(gram)
-    return torch.linalg.solve(gram, cross) if failed else torch.cholesky_solve(cross, factor)
-
-
-def _products(
-    window: Tensor, design: Callable[[Tensor], Tensor], response: Callable[[Tensor], Tensor]
-) -> list[Tensor]:
-    features = design(window[:, :-1])
-    rows = torch.cat([torch.ones(len(features), 1, dtype=features.dtype), features], dim=1)
-    following = response(window)
-    return [rows.T @ rows, rows.T @ following, following.square().sum(0)]
+    return torch.linalg.solve(gram, cross) if failed.any() else torch.cholesky_solve(cross, factor)

@@ -1,4 +1,4 @@
-"""What a forecaster leaves unexplained, and how it hangs together across variables and time."""
+"""What a forecast leaves unexplained, and how it hangs together across variables and time."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from scipy import stats
 
 from forecause.data.windows import Windows
-from forecause.forecast.forecaster import Forecaster
 
 Array = npt.NDArray[np.float64]
 
@@ -26,15 +24,10 @@ class Residuals:
     stretch: npt.NDArray[np.int64]  # (window,) which unbroken stretch the row lies in
 
     @classmethod
-    @torch.no_grad()
-    def of(cls, forecaster: Forecaster, windows: Windows, batch_size: int = 2048) -> Residuals:
-        device = next(iter(forecaster.state_dict().values())).device
-        parts = [
-            (forecaster.following(batch) - forecaster(batch[:, :-1])).cpu().double()
-            for batch in (b.to(device) for b in forecaster.seen(windows).batches(batch_size))
-        ]
+    def of(cls, values: Array, windows: Windows) -> Residuals:
+        """Values (window, variable) that belong to these windows."""
         stretch = np.searchsorted(windows.panel.starts, windows.rows, side="right")
-        return cls(torch.cat(parts).numpy(), windows.rows, stretch)
+        return cls(values, windows.rows, stretch)
 
     def correlation(self, lag: int, least: float = 0.0) -> tuple[Array, Array]:
         """Correlation of each variable now with each `lag` rows earlier, and its p-value.
@@ -65,18 +58,3 @@ class Residuals:
         place = np.searchsorted(self.rows, self.rows - lag)
         found = (self.rows[place] == self.rows - lag) & (self.stretch[place] == self.stretch)
         return np.flatnonzero(found), place[found]
-
-
-def target_values(windows: Windows) -> Array:
-    """What is to be forecast, standardised, (window, variable)."""
-    return np.concatenate([batch[:, -1].double().numpy() for batch in windows.batches(4096)])
-
-
-def spread_windows(windows: Windows, most: int, pieces: int = 20) -> Windows:
-    """At most `most` windows: runs of neighbours, spread evenly over time, so that both short
-    and long stretches of time can be compared."""
-    if len(windows) <= most:
-        return windows
-    length = most // pieces
-    first = np.linspace(0, len(windows) - length, pieces).astype(np.int64)
-    return windows.at((first[:, None] + np.arange(length)).ravel())

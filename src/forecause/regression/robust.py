@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,12 +11,10 @@ import torch
 from scipy import stats
 from torch import Tensor
 
-from forecause.errors import InputError
 from forecause.regression.designs import Design
-from forecause.regression.moments import Moments
+from forecause.regression.moments import BATCH, Batch, Moments, with_intercept
 from forecause.regression.sample import Sample
 
-BATCH = 4096
 NUMBERS = 8_000_000  # held at once while products are summed
 BLOCKS = 40  # of time, which resampling keeps whole
 
@@ -56,15 +54,8 @@ class Wald:
         cls, sample: Sample, design: Design, targets: Sequence[int], moments: Moments | None = None
     ) -> Wald:
         """Two passes over the sample, or one if its moments are known."""
-        moments = moments or moments_of(sample, design, targets)
-        varying = moments.gram.diagonal() > 0
-        freedom = moments.count - int(varying.sum())
-        if freedom < 1:
-            raise InputError(
-                f"The tests need more windows than inputs: found {moments.count} windows for "
-                f"{len(moments.gram) - 1} inputs; use a smaller lag, fewer variables, more rows, "
-                "or choose edges by --select top-k."
-            )
+        moments = moments or Moments.summed(batches_of_sample(sample, design, targets))
+        varying, freedom = moments.gram.diagonal() > 0, moments.freedom()
         members = [_varying(torch.as_tensor(g) + 1, varying) for g in design.groups]
         classes = _classes(sample, design, moments, targets, members)
         return cls((len(targets), len(members)), tuple(classes), freedom)
@@ -92,15 +83,10 @@ class Wald:
         return found / draws
 
 
-def moments_of(sample: Sample, design: Design, targets: Sequence[int]) -> Moments:
-    """Sums of products of the features, intercept first, and the target columns."""
-    total: list[Tensor] = []
-    for batch in sample.batches(BATCH):
-        z = _with_intercept(design.features(batch))
-        y = sample.following(batch, list(targets))
-        parts = [z.T @ z, z.T @ y, y.square().sum(0)]
-        total = [a.add_(b) for a, b in zip(total, parts, strict=True)] if total else parts
-    return Moments(len(sample), *total)
+def batches_of_sample(sample: Sample, design: Design, targets: Sequence[int]) -> Iterator[Batch]:
+    """Features of the windows in a sample, and the target columns that they are to explain."""
+    for rows in sample.batches(BATCH):
+        yield design.features(rows), sample.following(rows, list(targets))
 
 
 def _classes(
@@ -129,7 +115,7 @@ def _classes(
     for block in sample.blocks(BLOCKS):
         added = torch.zeros(len(inverse), len(targets), dtype=torch.float64)
         for batch in block.batches(size):
-            z = _with_intercept(design.features(batch))
+            z = with_intercept(design.features(batch))
             h = z @ inverse
             leverage = (z * h).sum(1, keepdim=True).clamp(max=0.99)
             errors = sample.following(batch, list(targets)) - z @ coefficients
@@ -162,10 +148,6 @@ def _add_weighted_products(total: Tensor, h: Tensor, chosen: Tensor, weights: Te
     own = h[:, chosen]
     outer = (own[..., :, None] * own[..., None, :]).flatten(1)
     total += (weights.T @ outer).unflatten(1, total.shape[1:])
-
-
-def _with_intercept(features: Tensor) -> Tensor:
-    return torch.cat([torch.ones(len(features), 1, dtype=features.dtype), features], dim=1)
 
 
 def _varying(rows: Tensor, varying: Tensor) -> Tensor:

@@ -21,11 +21,12 @@ from forecause.attribute.variables import Columns
 from forecause.data.labels import Coding
 from forecause.data.windows import Windows
 from forecause.forecast.forecaster import Forecaster
-from forecause.forecast.models.additive import Additive, spline_terms
+from forecause.forecast.models.additive import Additive
 from forecause.forecast.models.choice import Choice
 from forecause.forecast.models.linear import Linear
 from forecause.forecast.models.transformer import Transformer
 from forecause.graph.lagged import LaggedGraph
+from forecause.regression.splines import spline_terms
 from forecause.report.history import course, stretch, ticks, timing
 from forecause.report.numbers import short
 from forecause.report.reproduction import origin

@@ -6,15 +6,10 @@ from scipy.interpolate import CubicSpline
 from forecause.data import Panel, Windows
 from forecause.forecast.backward import ATTN_LRP
 from forecause.forecast.forecaster import Forecaster, Lesson, squared_errors
-from forecause.forecast.models import additive
-from forecause.forecast.models.additive import (
-    Additive,
-    AdditiveSettings,
-    place_knots,
-    spline_slopes,
-    spline_terms,
-)
+from forecause.forecast.models.additive import Additive, AdditiveSettings
 from forecause.forecast.models.linear import Linear, LinearSettings
+from forecause.regression import splines
+from forecause.regression.splines import place_knots, spline_slopes, spline_terms
 
 
 def parabola_windows(rows=3000):
@@ -103,7 +98,7 @@ def test_knots_are_quantiles_of_windows_spread_over_all_of_them(monkeypatch):
     np.testing.assert_allclose(
         place_knots(windows, 5), np.quantile(scaled, shares, axis=0).T, atol=1e-5
     )
-    monkeypatch.setattr(additive, "ENOUGH_FOR_KNOTS", 1000)
+    monkeypatch.setattr(splines, "ENOUGH_FOR_KNOTS", 1000)
     np.testing.assert_allclose(
         place_knots(windows, 5), np.quantile(scaled[::4], shares, axis=0).T, atol=1e-5
     )

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from forecause.forecast.backward import PLAIN, Rules
 from forecause.forecast.forecaster import Forecaster, ForecasterSettings, Lesson
-from forecause.regression.moments import Moments, cross_validated
+from forecause.regression.moments import Moments, cross_validated, flat
 
 
 class LinearSettings(ForecasterSettings):
@@ -39,7 +39,7 @@ class Linear(Forecaster):
     def fit(self, lesson: Lesson) -> None:
         lesson.progress.step("fitting the linear model", 0.0)
         allowed = self.get_buffer("allowed").flatten(1).T
-        blocks = Moments.by_block(lesson.windows, _design, len(allowed))
+        blocks = Moments.by_block(lesson.windows, flat, len(allowed))
         self._set(cross_validated(blocks, self.settings.ridges, allowed))
         self.settle_noise(lesson.held_out)
 
@@ -48,8 +48,3 @@ class Linear(Forecaster):
         weight = coefficients[1:].T.unflatten(1, (self.max_lag, self.n_variables))
         self.get_buffer("weight").copy_(weight)
         self.get_buffer("intercept").copy_(coefficients[0])
-
-
-def _design(past: Tensor) -> Tensor:
-    """past (batch, step, variable) -> (batch, step * variable)."""
-    return past.flatten(1)

@@ -9,6 +9,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from forecause.regression.moments import Moments, with_intercept
+
 TERMS = 3  # an input enters as a line and two bends
 PENALTIES = (0.5, 5.0, 50.0)  # ridge, over the number of windows
 MOST_WINDOWS = 1500  # a network never saw more, and is not told of more
@@ -42,55 +44,39 @@ class Context:
     """Sums over the windows of one or several systems of the same shape (first axis)."""
 
     shape: tuple[int, int]  # (max_lag, variables)
-    count: float  # windows of each system
-    inputs: Tensor  # (system, feature), a feature being a (step, source, term)
-    targets: Tensor  # (system, target)
-    squares: Tensor  # (system, target)
-    gram: Tensor  # (system, feature, feature)
-    cross: Tensor  # (system, feature, target)
+    moments: Moments  # (system, ...); a feature is a (step, source, term)
 
     @classmethod
     def of(cls, window: Tensor) -> Context:
         """The sums of standardised windows (system, window, max_lag + 1, variable)."""
         past, target = window[:, :, :-1], window[:, :, -1]
-        features = terms(past).flatten(2)
-        return cls(
-            shape=(past.shape[2], past.shape[3]),
-            count=float(past.shape[1]),
-            inputs=features.sum(1).double(),
-            targets=target.sum(1).double(),
-            squares=target.square().sum(1).double(),
-            gram=(features.transpose(1, 2) @ features).double(),
-            cross=(features.transpose(1, 2) @ target).double(),
-        )
+        moments = Moments.summed([(terms(past).flatten(2), target)])
+        return cls((past.shape[2], past.shape[3]), moments)
 
     def __add__(self, other: Context) -> Context:
-        return Context(
-            self.shape,
-            self.count + other.count,
-            self.inputs + other.inputs,
-            self.targets + other.targets,
-            self.squares + other.squares,
-            self.gram + other.gram,
-            self.cross + other.cross,
-        )
+        return Context(self.shape, Moments.added([self.moments, other.moments]))
+
+    @property
+    def count(self) -> int:
+        """Windows of each system."""
+        return int(self.moments.count)
 
     @property
     def means(self) -> tuple[Tensor, Tensor]:
         """Mean of every feature and of every target."""
-        return self.inputs / self.count, self.targets / self.count
+        return self.moments.gram[:, 0, 1:] / self.count, self.moments.cross[:, 0] / self.count
 
     def only(self, seen: Tensor) -> Context:
         """The context without the inputs that are not `seen` (step, source)."""
-        kept = seen.flatten().repeat_interleave(TERMS).to(self.gram)
+        kept = with_intercept(seen.flatten().repeat_interleave(TERMS).to(self.moments.gram))
         return Context(
             self.shape,
-            self.count,
-            self.inputs * kept,
-            self.targets,
-            self.squares,
-            self.gram * kept * kept[:, None],
-            self.cross * kept[:, None],
+            Moments(
+                self.count,
+                self.moments.gram * kept * kept[:, None],
+                self.moments.cross * kept[:, None],
+                self.moments.square,
+            ),
         )
 
     def read(self) -> Reading:
@@ -102,9 +88,9 @@ class Context:
         """
         n, (steps, variables) = self.count, self.shape
         mean, target_mean = self.means
-        gram = self.gram / n - mean[:, :, None] * mean[:, None]
-        cross = self.cross / n - mean[:, :, None] * target_mean[:, None]
-        variance = (self.squares / n - target_mean.square()).clamp(min=LEAST_VARIANCE)
+        gram = self.moments.gram[:, 1:, 1:] / n - mean[:, :, None] * mean[:, None]
+        cross = self.moments.cross[:, 1:] / n - mean[:, :, None] * target_mean[:, None]
+        variance = (self.moments.square / n - target_mean.square()).clamp(min=LEAST_VARIANCE)
         solved = [
             _ridge(gram, cross, variance, penalty, n, kept)
             for kept in (slice(None), slice(None, None, TERMS))
