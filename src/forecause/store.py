@@ -16,8 +16,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from forecause import __version__
-from forecause.data.labels import Label
 from forecause.data.summary import DataSummary
+from forecause.data.variables import Label
 from forecause.diagnostics.alerts import Alert
 from forecause.diagnostics.power import Power
 from forecause.diagnostics.regimes import Regimes

@@ -6,7 +6,7 @@ import pytest
 
 import forecause as fc
 from forecause.data import Panel, Windows
-from forecause.data.labels import Coding, Label
+from forecause.data.variables import Label, Variables
 
 
 def weather(rows=60, levels=("sun", "rain", "snow")):
@@ -147,7 +147,7 @@ def test_weights_turn_squared_errors_into_the_brier_score_of_the_levels():
 
 
 def test_numbers_alone_are_columns_of_their_own():
-    coding = Coding.of(["a", "b"])
+    coding = Variables.of(["a", "b"])
     assert coding.variables == ("a", "b")
     assert coding.of_column.tolist() == coding.first.tolist() == [0, 1]
     assert coding.numeric_columns.tolist() == [0, 1]

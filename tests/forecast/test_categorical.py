@@ -7,11 +7,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from forecause.data import Panel, Windows
+from forecause.data.variables import LabelColumns
 from forecause.forecast import build, fit_forecaster
-from forecause.forecast.categorical import LabelColumns, Labelled
 from forecause.forecast.comparison import Comparison
 from forecause.forecast.forecaster import Lesson, over_windows, squared_errors
-from forecause.forecast.likelihood import LIKELIHOODS
+from forecause.forecast.heads import LIKELIHOODS, Labelled
 from mixed import mixed
 
 LABEL = LabelColumns(first=1, shares=(0.5, 0.2, 0.3))
@@ -143,7 +143,11 @@ def closed_forms():
 
 
 def with_labels(windows):
-    return {"labels": [one.model_dump() for one in LabelColumns.of(windows)]}
+    return {
+        "labels": [
+            one.model_dump() for one in windows.panel.coding.label_columns(windows.scale.mean)
+        ]
+    }
 
 
 def test_all_columns_of_a_label_have_one_forecaster_chosen_by_the_brier_score(closed_forms):

@@ -11,7 +11,8 @@ import torch
 import xarray as xr
 from torch import Tensor
 
-from forecause.attribute import BATCH_NUMBERS, READOUTS
+from forecause.attribute.readouts import find_readout
+from forecause.attribute.relevance import BATCH_NUMBERS
 from forecause.data.panel import Panel
 from forecause.data.windows import Scale, Windows
 from forecause.errors import InputError
@@ -48,8 +49,7 @@ def attribution_over_time(
     names = windows.panel.variables
     if target not in names:
         raise InputError(f"Unknown variable {target!r}; choose one of {', '.join(names)}.")
-    if readout not in READOUTS:
-        raise InputError(f"Unknown readout {readout!r}; choose one of {', '.join(READOUTS)}.")
+    per_sample = find_readout(readout).per_sample
     steps, variables = windows.shape
     bin_of = _bins(windows, bins)
     count = np.bincount(bin_of)
@@ -64,7 +64,7 @@ def attribution_over_time(
     for place, batch in enumerate(forecaster.seen(windows).batches(size)):
         progress.step("reading out over time", place * size / len(windows))
         window = batch.to(device)
-        signed = READOUTS[readout].per_sample(forecaster, window).detach()
+        signed = per_sample(forecaster, window).detach()
         sums.add(
             bin_of[place * size : place * size + len(batch)],
             signed[:, names.index(target)],

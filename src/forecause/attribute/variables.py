@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from forecause.forecast.categorical import LabelColumns
+from forecause.data.variables import LabelColumns, Variables
+from forecause.forecast.forecaster import Forecaster
 
 
 @dataclass(frozen=True)
@@ -22,10 +23,18 @@ class Columns:
     target, energies are averaged over its levels, or relevance is added with `sums_targets`.
     """
 
-    count: int  # of columns
+    variables: tuple[slice, ...]  # the columns of each
     labels: Sequence[LabelColumns]
     sums_sources: bool = False
     sums_targets: bool = False
+
+    @classmethod
+    def of(
+        cls, forecaster: Forecaster, sums_sources: bool = False, sums_targets: bool = False
+    ) -> Columns:
+        """Those of a forecaster."""
+        known = Variables.of_label_columns(forecaster.n_variables, forecaster.labels)
+        return cls(tuple(known.slices), forecaster.labels, sums_sources, sums_targets)
 
     def signed(self, relevance: Tensor) -> Tensor:
         """Comparable columns of relevance (batch, target column, step, source column)."""
@@ -45,8 +54,8 @@ class Columns:
 
     def energies(self, products: Tensor) -> Tensor:
         """Products of two signed relevances -> those of variables (batch, target, step, source)."""
-        by_source = torch.stack([products[..., own].sum(-1) for own in self._variables()], dim=-1)
-        return torch.stack([by_source[:, own].mean(1) for own in self._variables()], dim=1)
+        by_source = torch.stack([products[..., own].sum(-1) for own in self.variables], dim=-1)
+        return torch.stack([by_source[:, own].mean(1) for own in self.variables], dim=1)
 
     def of_variables(self, signed: Tensor) -> Tensor:
         """Signed columns -> relevance (batch, target, step, source) of variables.
@@ -54,28 +63,19 @@ class Columns:
         It has a sign between numbers and labels of two levels, whose second is what is raised.
         """
         size = self.energies(signed.square()).sqrt()
-        last = torch.tensor([own.stop - 1 for own in self._variables()])
+        last = torch.tensor([own.stop - 1 for own in self.variables])
         sign = signed[:, last][..., last].sign()
-        ordered = torch.tensor([own.stop - own.start <= 2 for own in self._variables()])
+        ordered = torch.tensor([own.stop - own.start <= 2 for own in self.variables])
         known = ordered[:, None, None] & ordered
         return torch.where(known.to(size.device), size * sign, size)
 
     def without_direction(self, signed: Tensor) -> Tensor:
         """Relevance of variables, NaN where a label of several levels knows no up and down."""
         found = self.of_variables(signed)
-        for place, own in enumerate(self._variables()):
+        for place, own in enumerate(self.variables):
             if own.stop - own.start > 2:
                 found[:, place] = torch.nan
                 found[..., place] = torch.nan
-        return found
-
-    def _variables(self) -> list[slice]:
-        """The columns of every variable, in order."""
-        starts = {label.first: label.columns for label in self.labels}
-        found, column = [], 0
-        while column < self.count:
-            found.append(starts.get(column, slice(column, column + 1)))
-            column = found[-1].stop
         return found
 
 

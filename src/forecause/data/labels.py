@@ -11,100 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from forecause.data.sources.cells import MISSING
+from forecause.data.variables import RARE, Label
 from forecause.errors import InputError
 
 MOST_LEVELS = 12
-RARE = 10  # a level in fewer rows says too little to be told apart
 OTHER = "other"  # the level that rare ones are pooled in
 
 Codes = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Label:
-    """A variable of labels: its levels are neighbouring columns of a panel, 1 where they hold."""
-
-    name: str
-    levels: tuple[str, ...]
-    first: int  # its first column
-
-    @property
-    def columns(self) -> npt.NDArray[np.int64]:
-        """Its columns in a panel's values."""
-        return np.arange(self.first, self.first + len(self.levels))
-
-    @property
-    def column_names(self) -> tuple[str, ...]:
-        """What its columns are called: name=level."""
-        return tuple(f"{self.name}={level}" for level in self.levels)
-
-
-@dataclass(frozen=True, eq=False)
-class Coding:
-    """How the columns of a table belong to the variables that a graph speaks of.
-
-    A number is a column of its own; a label has one column per level.
-    """
-
-    variables: tuple[str, ...]
-    of_column: npt.NDArray[np.int64]  # (column,) index into variables
-    labels: tuple[Label, ...] = ()
-
-    @classmethod
-    def of(cls, columns: Sequence[str], labels: Sequence[Label] = ()) -> Coding:
-        """From the names of all columns and the labels among them."""
-        owner = {int(c): label.name for label in labels for c in label.columns}
-        names = [owner.get(place, name) for place, name in enumerate(columns)]
-        variables = tuple(dict.fromkeys(names))
-        place = {name: i for i, name in enumerate(variables)}
-        of_column = np.array([place[name] for name in names], dtype=np.int64)
-        return cls(variables, of_column, tuple(labels))
-
-    @property
-    def first(self) -> npt.NDArray[np.int64]:
-        """The first column of every variable, (variable,)."""
-        return np.unique(self.of_column, return_index=True)[1]
-
-    @property
-    def numeric_columns(self) -> npt.NDArray[np.int64]:
-        """The columns that are variables of their own."""
-        owned = {int(c) for label in self.labels for c in label.columns}
-        return np.array([c for c in range(len(self.of_column)) if c not in owned], dtype=np.int64)
-
-    def columns(self, variable: int) -> npt.NDArray[np.int64]:
-        """The columns of a variable."""
-        return np.flatnonzero(self.of_column == variable)
-
-    def label(self, variable: int) -> Label | None:
-        """The label that a variable is, if it is one."""
-        name = self.variables[variable]
-        return next((label for label in self.labels if label.name == name), None)
-
-    def shown(self, mean: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-        """The one column of every variable that stands for it in a picture, (variable,).
-
-        Of a label, its most common level by `mean` (column,), or the second of two.
-        """
-        found = self.first
-        for label in self.labels:
-            place = self.variables.index(label.name)
-            level = 1 if len(label.levels) == 2 else int(np.argmax(mean[label.columns]))
-            found[place] = label.first + level
-        return found
-
-    def weights(self, mean: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """(column, variable): how columns' standardised squared errors add up to a variable's.
-
-        Of a label, in proportion to the variance of its indicators, whose means `mean` (column,)
-        are: that is the Brier score as a share of the one that the levels' frequencies get.
-        """
-        weights = np.zeros((len(self.of_column), len(self.variables)))
-        weights[np.arange(len(self.of_column)), self.of_column] = 1.0
-        for label in self.labels:
-            variance = mean[label.columns] * (1 - mean[label.columns])
-            place = self.variables.index(label.name)
-            weights[label.columns, place] = variance / variance.sum()
-        return weights
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from forecause.data.labels import Coding, Label
 from forecause.data.sources.scratch import joined
+from forecause.data.variables import Label, Variables
 from forecause.errors import InputError
 
 CHUNK = 1 << 20  # values looked at together, so that a mapped file is never loaded whole
@@ -89,9 +89,9 @@ class Panel:
         return replace(self, domain=domain, domain_names=tuple(names))
 
     @cached_property
-    def coding(self) -> Coding:
+    def coding(self) -> Variables:
         """Which columns belong to which variable."""
-        return Coding.of(self.variables, self.labels)
+        return Variables.of(self.variables, self.labels)
 
     @property
     def rows(self) -> int:

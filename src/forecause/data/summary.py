@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from forecause.data.labels import Coding, Label
 from forecause.data.panel import Panel
+from forecause.data.variables import Label, Variables
 from forecause.data.windows import Windows
 from forecause.errors import InputError
 
@@ -50,9 +50,9 @@ class DataSummary:
         return tuple(c for name in self.variables for c in levels.get(name, (name,)))
 
     @property
-    def coding(self) -> Coding:
+    def coding(self) -> Variables:
         """Which columns belong to which variable."""
-        return Coding.of(self.columns, self.labels)
+        return Variables.of(self.columns, self.labels)
 
     @property
     def spread(self) -> npt.NDArray[np.float64]:

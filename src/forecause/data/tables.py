@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from forecause.data.labels import Label, LabelColumn, coded, read_labels
+from forecause.data.labels import LabelColumn, coded, read_labels
 from forecause.data.missing import interpolated
 from forecause.data.panel import Panel, check_finite
 from forecause.data.sources.cells import label_codes
@@ -19,6 +19,7 @@ from forecause.data.sources.rawtable import UNNAMED, RawTable, raw_table
 from forecause.data.sources.readers import read_table
 from forecause.data.sources.scratch import joined, side_by_side, taken
 from forecause.data.timeline import breaks, recognised_time, time_values
+from forecause.data.variables import Label
 from forecause.errors import InputError
 
 Array = npt.NDArray[Any]

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from forecause.data.labels import Coding
+from forecause.data.variables import Variables
 from forecause.data.windows import Windows
 from forecause.diagnostics import stationarity
 from forecause.forecast.forecaster import Forecaster, residuals_of
@@ -178,7 +178,7 @@ def _duplicates(windows: Windows) -> Iterator[Alert]:
         )
 
 
-def _instantaneous(residuals: Residuals, coding: Coding) -> Iterator[Alert]:
+def _instantaneous(residuals: Residuals, coding: Variables) -> Iterator[Alert]:
     names = coding.variables
     found = _correlation(residuals, 0, coding)
     correlation, p_values = (np.triu(one, 1) for one in found)
@@ -197,7 +197,7 @@ def _instantaneous(residuals: Residuals, coding: Coding) -> Iterator[Alert]:
         )
 
 
-def _memory(residuals: Residuals, coding: Coding, max_lag: int) -> Iterator[Alert]:
+def _memory(residuals: Residuals, coding: Variables, max_lag: int) -> Iterator[Alert]:
     """Residuals that earlier residuals still tell about: too short a window, or a poor fit."""
     names = coding.variables
     furthest = max(FURTHEST, 2 * max_lag)
@@ -292,13 +292,13 @@ def _change(
         yield Alert(f"changing-{what}", sentence.format(shown), tuple(names[i] for i in places))
 
 
-def _correlation(residuals: Residuals, lag: int, coding: Coding) -> tuple[Array, Array]:
+def _correlation(residuals: Residuals, lag: int, coding: Variables) -> tuple[Array, Array]:
     """Correlation (now, earlier) of variables and its p-value where it is large enough to tell."""
     least = 0.0 if coding.labels else LEAST_CORRELATION  # of labels, significance decides first
     return _of_variables(*residuals.correlation(lag, least), coding)
 
 
-def _of_variables(correlation: Array, p_values: Array, coding: Coding) -> tuple[Array, Array]:
+def _of_variables(correlation: Array, p_values: Array, coding: Variables) -> tuple[Array, Array]:
     """Correlations (column, column) as (variable, variable): for labels the most significant or
     strongest of their columns, its p-value times how many there are."""
     if not coding.labels:
@@ -313,7 +313,9 @@ def _of_variables(correlation: Array, p_values: Array, coding: Coding) -> tuple[
     return found, chance
 
 
-def _one_each(changed: npt.NDArray[np.bool_], size: Array, coding: Coding) -> npt.NDArray[np.bool_]:
+def _one_each(
+    changed: npt.NDArray[np.bool_], size: Array, coding: Variables
+) -> npt.NDArray[np.bool_]:
     """Of a label's changed columns (column,) the one that changed most."""
     kept = changed.copy()
     for label in coding.labels:

@@ -15,7 +15,7 @@ import torch
 import xarray as xr
 
 from forecause.attribute import cross_fitted, relevance
-from forecause.data.labels import Coding
+from forecause.data.variables import Variables
 from forecause.data.windows import Windows
 from forecause.edges import edge_tests, variance_p_values
 from forecause.edges import select as rules
@@ -178,7 +178,7 @@ def usual_fdr(windows: int) -> float:
     return 0.02 if windows >= FEW_WINDOWS else 0.05
 
 
-def allowed_inputs(allowed: xr.DataArray, coding: Coding | None = None) -> torch.Tensor:
+def allowed_inputs(allowed: xr.DataArray, coding: Variables | None = None) -> torch.Tensor:
     """Allowed edges (target, source, lag) as a forecaster's inputs (target, step, source).
 
     With a coding, what is said of a variable holds for all its columns.

@@ -20,7 +20,7 @@ from forecause.errors import InputError
 from forecause.forecast.rolling import roll
 
 if TYPE_CHECKING:
-    from forecause.data.labels import Label
+    from forecause.data.variables import Label
     from forecause.discovery import Discovery
 
 CAVEAT = (

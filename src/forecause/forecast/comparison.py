@@ -11,9 +11,8 @@ import torch
 from torch import Tensor
 
 from forecause.data.windows import Windows
-from forecause.forecast.categorical import LabelColumns, Labelled
 from forecause.forecast.forecaster import Forecaster, over_windows, squared_errors
-from forecause.forecast.likelihood import LIKELIHOODS
+from forecause.forecast.heads import LIKELIHOODS, Labelled
 from forecause.forecast.models.choice import Choice, choose
 
 
@@ -99,7 +98,7 @@ class Comparison:
         return np.asarray(columns @ self.coding.weights(self.judging.scale.mean))
 
     def _of_mean(self) -> npt.NDArray[np.float64]:
-        labels = LabelColumns.of(self.judging)
+        labels = self.coding.label_columns(self.judging.scale.mean)
         likelihood = Labelled(LIKELIHOODS["mse"], labels, logits=False)  # forecasts are 0: the mean
         parts = []
         for batch in self.judging.batches(4096):

@@ -11,10 +11,9 @@ import torch
 
 from forecause.data.windows import Windows
 from forecause.errors import InputError
-from forecause.forecast.categorical import LabelColumns
 from forecause.forecast.comparison import Comparison
 from forecause.forecast.forecaster import Forecaster, Lesson
-from forecause.forecast.likelihood import LIKELIHOODS
+from forecause.forecast.heads import LIKELIHOODS
 from forecause.forecast.models.separate import Separate
 from forecause.forecast.registry import (
     CLOSED_FORM,
@@ -79,7 +78,8 @@ def fit_forecaster(
     places, rng = np.arange(len(late)), np.random.default_rng(0)
     tuning, judging = (late.at(places[part::2]).sample(MOST_HELD_OUT, rng) for part in (0, 1))
     comparison = Comparison(judging)
-    shared = {"labels": LabelColumns.of(windows)} | ({"weights": weights} if weights else {})
+    labels = windows.panel.coding.label_columns(windows.scale.mean)
+    shared = {"labels": labels} | ({"weights": weights} if weights else {})
 
     def fitted(name: str, member_head: str, known: int) -> Forecaster:
         settings = sized(preset_settings(name, preset, member_head), windows.inputs)

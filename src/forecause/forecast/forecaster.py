@@ -12,11 +12,11 @@ import torch
 from pydantic import BaseModel, ConfigDict, ValidationError
 from torch import Tensor, nn
 
+from forecause.data.variables import LabelColumns
 from forecause.data.windows import Windows
 from forecause.errors import InputError
 from forecause.forecast.backward import PLAIN, Rules
-from forecause.forecast.categorical import LabelColumns, Labelled
-from forecause.forecast.likelihood import LIKELIHOODS, Likelihood
+from forecause.forecast.heads import LIKELIHOODS, Labelled, Likelihood
 from forecause.progress import QUIET, Progress
 from forecause.regression.residuals import Residuals
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from forecause.data.labels import RARE, Coding
+from forecause.data.variables import RARE, Variables
 from forecause.data.windows import Windows
 from forecause.graph.axes import by_lag, by_step
 
@@ -24,7 +24,7 @@ class Inputs:
     """
 
     steps: int
-    coding: Coding
+    coding: Variables
     columns: tuple[Places, ...]  # (variable,) the columns of each that are tested
 
     @classmethod

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from forecause.attribute.variables import Columns
-from forecause.data.labels import Coding
+from forecause.data.variables import Variables
 from forecause.data.windows import Windows
 from forecause.forecast.forecaster import Forecaster
 from forecause.forecast.models.additive import Additive
@@ -97,7 +97,7 @@ class Look:
     held_out: Windows
 
     @property
-    def coding(self) -> Coding:
+    def coding(self) -> Variables:
         return self.windows.panel.coding
 
     @cached_property
@@ -208,7 +208,7 @@ class Look:
         slopes = self.forecaster.jacobian(past).detach()
         if not self.forecaster.labels:
             return slopes
-        columns = Columns(self.forecaster.n_variables, self.forecaster.labels)
+        columns = Columns.of(self.forecaster)
         return columns.of_variables(columns.signed(slopes))
 
     @torch.no_grad()

@@ -89,7 +89,7 @@ class Plots:
         """Effect of raising an input by one sd against its score, over the run's kept windows."""
         import torch
 
-        from forecause.attribute.intervention import intervention
+        from forecause.attribute.readouts import intervention
         from forecause.attribute.variables import Columns
 
         sample, scores = self.found.data.sample, self.found.scores
@@ -98,7 +98,7 @@ class Plots:
         window = torch.from_numpy(sample[:count].astype(np.float32))
         signed, model = intervention(self.found.forecaster, window), self.found.forecaster
         if model.labels:
-            columns = Columns(model.n_variables, model.labels)
+            columns = Columns.of(model)
             signed = columns.of_variables(columns.signed(signed))
         effect = signed.abs().mean(0)  # (target, step, source)
         changes = scores.copy(data=by_lag(effect.double()))

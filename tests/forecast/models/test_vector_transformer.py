@@ -5,8 +5,8 @@ import torch
 
 import forecause as fc
 from forecause.data import Panel, Windows
+from forecause.data.variables import LabelColumns
 from forecause.forecast.backward import ATTN_LRP
-from forecause.forecast.categorical import LabelColumns
 from forecause.forecast.forecaster import Lesson, parameter_count, squared_errors
 from forecause.forecast.models.linear import Linear, LinearSettings
 from forecause.forecast.models.vector_transformer import (

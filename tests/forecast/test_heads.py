@@ -12,7 +12,7 @@ from forecause.errors import InputError
 from forecause.forecast import build, fit_forecaster, registry
 from forecause.forecast.backward import PLAIN
 from forecause.forecast.forecaster import Lesson, over_windows, squared_errors
-from forecause.forecast.likelihood import COMPONENTS, LIKELIHOODS, bounded
+from forecause.forecast.heads import COMPONENTS, LIKELIHOODS, bounded
 from forecause.forecast.models.choice import Choice
 from forecause.forecast.models.cnn import CNN, CNNSettings
 from forecause.forecast.models.deep_transformer import DeepTransformer, DeepTransformerSettings

@@ -1,0 +1,143 @@
+"""The readouts: signed relevance of every input for every forecast of a batch of windows.
+
+Gradients tell how far a forecast moves when an input moves a little, the score how the likelihood
+of what followed does; LRP is input times a gradient with other local rules; an intervention shifts
+the input itself. Attention weights are kept to compare with, not recommended. LRP is covered by
+patents in some countries when used commercially; the gradient readouts are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from forecause.attribute.variables import Columns
+from forecause.errors import InputError
+from forecause.forecast.backward import ATTN_LRP, CP_LRP
+from forecause.forecast.forecaster import Forecaster
+from forecause.forecast.models.deep_transformer import DeepTransformer
+from forecause.forecast.models.transformer import Transformer
+
+
+def gradient(forecaster: Forecaster, window: Tensor) -> Tensor:
+    """d forecast / d input; its mean square is the gradient energy of the paper's theorem."""
+    return forecaster.jacobian(window[:, :-1])
+
+
+def input_times_gradient(forecaster: Forecaster, window: Tensor) -> Tensor:
+    """Gradient times the input's own value: its share of the forecast, to first order."""
+    past = window[:, :-1]
+    return forecaster.jacobian(past) * forecaster.inputs(past)[:, None]
+
+
+def score(forecaster: Forecaster, window: Tensor) -> Tensor:
+    """d log p(X_t | past) / d input; its mean square is the score gradient energy.
+
+    It sees whatever an input does to the distribution, a change of variance too if the
+    forecaster's head has learned it.
+    """
+    return forecaster.score(window)
+
+
+def attn_lrp(forecaster: Forecaster, window: Tensor) -> Tensor:
+    """AttnLRP: relevance flows through the softmax as well as through the values."""
+    past = window[:, :-1]
+    return forecaster.jacobian(past, ATTN_LRP) * forecaster.inputs(past)[:, None]
+
+
+def cp_lrp(forecaster: Forecaster, window: Tensor) -> Tensor:
+    """CP-LRP: attention weights are constants, relevance flows through the values alone."""
+    past = window[:, :-1]
+    return forecaster.jacobian(past, CP_LRP) * forecaster.inputs(past)[:, None]
+
+
+@torch.no_grad()
+def intervention(forecaster: Forecaster, window: Tensor) -> Tensor:
+    """Change of every forecast when one input is raised by one sd, all else held fixed."""
+    past = window[:, :-1]
+    before = forecaster(past)
+    effect = past.new_empty(len(past), before.shape[1], past.shape[1], before.shape[1])
+    for step in range(past.shape[1]):
+        for source in range(before.shape[1]):
+            shifted = past.clone()
+            shifted[:, step, source] += 1.0  # inputs are standardised
+            effect[:, :, step, source] = forecaster(shifted) - before
+    return effect
+
+
+def raw_attention(forecaster: Forecaster, window: Tensor) -> Tensor:
+    """Attention of the last step's tokens, averaged over heads and layers."""
+    transformer, past = _transformer(forecaster), window[:, :-1]
+    with torch.no_grad():
+        weights = torch.stack(transformer.attentions(past)).mean((0, 2))
+    return _of_targets(weights, forecaster.inputs(past))
+
+
+def attention_rollout(forecaster: Forecaster, window: Tensor) -> Tensor:
+    """Attention multiplied through the layers, half of every layer being the residual."""
+    transformer, past = _transformer(forecaster), window[:, :-1]
+    with torch.no_grad():
+        layers = [layer.mean(1) for layer in transformer.attentions(past)]
+    tokens = layers[0].shape[-1]
+    identity = torch.eye(tokens, device=past.device)
+    rolled = identity.expand(len(past), -1, -1)
+    for layer in layers:
+        rolled = (0.5 * layer + 0.5 * identity[-layer.shape[1] :]) @ rolled
+    return _of_targets(rolled, forecaster.inputs(past))
+
+
+def _of_targets(weights: Tensor, past: Tensor) -> Tensor:
+    """(batch, query token, key token) -> (batch, target, step, source): the last step's queries."""
+    steps, variables = past.shape[1:]
+    return weights[:, -variables:].unflatten(2, (steps, variables))
+
+
+def _transformer(forecaster: Forecaster) -> Transformer | DeepTransformer:
+    if not isinstance(forecaster, Transformer | DeepTransformer):
+        raise InputError(
+            f"Attention can only be read from the transformer, found the forecaster "
+            f"{forecaster.kind!r}; use --forecaster transformer or --readout gradient."
+        )
+    return forecaster
+
+
+@dataclass(frozen=True)
+class Readout:
+    """Signed relevance per sample (batch, target, step, source), and how it is averaged.
+
+    It is read from windows (batch, max_lag + 1, variable): the past and what followed.
+    """
+
+    per_sample: Callable[[Forecaster, Tensor], Tensor]
+    power: int  # 2: mean square (an energy); 1: mean absolute value
+    direction: Callable[[Forecaster, Tensor], Tensor] | None = None  # if not per_sample's own
+    sums_sources: bool = False  # over the columns of a label; see attribute.variables
+    sums_targets: bool = False
+
+    def columns(self, forecaster: Forecaster) -> Columns:
+        """How the columns of a forecaster add up to variables under this readout."""
+        sums = (self.sums_sources, self.sums_targets)
+        return Columns.of(forecaster, *sums)
+
+
+READOUTS = {
+    "gradient": Readout(gradient, power=2),
+    # The mean of a score is zero whatever the effect, so the gradient tells the direction.
+    "score": Readout(score, power=2, direction=gradient, sums_targets=True),
+    "input-gradient": Readout(input_times_gradient, power=1, sums_sources=True),
+    "lrp": Readout(attn_lrp, power=1, sums_sources=True),
+    "cp-lrp": Readout(cp_lrp, power=1, sums_sources=True),
+    "attention": Readout(raw_attention, power=1, sums_sources=True),
+    "rollout": Readout(attention_rollout, power=1, sums_sources=True),
+    "intervention": Readout(intervention, power=1),
+}
+
+
+def find_readout(name: str) -> Readout:
+    """The readout of this name, or an InputError that lists them."""
+    if name not in READOUTS:
+        raise InputError(f"Unknown readout {name!r}; choose one of {', '.join(READOUTS)}.")
+    return READOUTS[name]

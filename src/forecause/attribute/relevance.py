@@ -1,0 +1,87 @@
+"""Relevance of every (source, lag) for every target, averaged over windows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+import xarray as xr
+from torch import Tensor
+
+from forecause.attribute.readouts import Readout, find_readout
+from forecause.attribute.stream import RelevanceStream
+from forecause.attribute.variables import Columns
+from forecause.data.windows import Windows
+from forecause.errors import InputError
+from forecause.forecast.forecaster import Forecaster
+from forecause.progress import QUIET, Progress
+
+BATCH_NUMBERS = 4_000_000  # per-sample relevances held at once
+
+
+def relevance(
+    forecaster: Forecaster, windows: Windows, readout: str = "gradient", progress: Progress = QUIET
+) -> xr.Dataset:
+    """Read the relevance of every (target, source, lag) from a fitted forecaster.
+
+    The result's variables are described in RelevanceStream.result.
+    """
+    chosen = find_readout(readout)
+    stream = RelevanceStream(chosen.power)
+    for window in _batches(forecaster, windows):
+        direction = chosen.direction(forecaster, window).detach() if chosen.direction else None
+        signed = chosen.per_sample(forecaster, window).detach()
+        if forecaster.labels:
+            signed, direction = _of_variables(forecaster, chosen, signed, direction)
+        stream.add(signed, direction)
+        progress.step("reading out", stream.count / len(windows))
+    return stream.result(windows.panel.coding.variables).assign_attrs(readout=readout)
+
+
+def cross_fitted(
+    forecasters: Sequence[Forecaster],
+    windows: Windows,
+    readout: str = "gradient",
+    progress: Progress = QUIET,
+) -> xr.DataArray:
+    """Relevance from several forecasters fitted on disjoint data, (target, source, lag).
+
+    The mean, over samples and pairs of forecasters, of the product of their signed relevance at
+    the same input. What a forecaster learned from noise is independent between them, so it
+    averages to zero (and may be negative) instead of adding a floor as a square does.
+    """
+    if len(forecasters) < 2:
+        raise InputError(f"Cross-fitting needs at least 2 parts, found {len(forecasters)}.")
+    chosen, pairs = find_readout(readout), len(forecasters) * (len(forecasters) - 1)
+    stream = RelevanceStream(power=1)
+    columns = chosen.columns(forecasters[0]) if forecasters[0].labels else None
+    for window in _batches(forecasters[0], windows):
+        each = [chosen.per_sample(f, window).detach() for f in forecasters]
+        signed = torch.stack([columns.signed(one) for one in each] if columns else each)
+        # sum over a != b of g_a g_b = (sum g)^2 - sum g^2
+        products = (signed.sum(0).square() - signed.square().sum(0)) / pairs
+        stream.add(columns.energies(products) if columns else products)
+        progress.step("reading out the parts", stream.count / len(windows))
+    return stream.result(windows.panel.coding.variables)["effect"].rename("relevance")
+
+
+def _of_variables(
+    forecaster: Forecaster, readout: Readout, signed: Tensor, direction: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """Relevance and direction of variables from those of columns."""
+    columns = readout.columns(forecaster)
+    comparable = columns.signed(signed)
+    if direction is None:
+        return columns.of_variables(comparable), columns.without_direction(comparable)
+    slopes = Columns.of(forecaster)
+    way = slopes.without_direction(slopes.signed(direction))
+    return columns.of_variables(comparable), way
+
+
+def _batches(forecaster: Forecaster, windows: Windows) -> Iterator[Tensor]:
+    """Windows on the forecaster's device, few enough for their relevance to fit in memory."""
+    steps, variables = windows.shape
+    size = max(1, min(512, BATCH_NUMBERS // (steps * variables**2)))
+    device = next(iter(forecaster.state_dict().values())).device
+    for batch in forecaster.seen(windows).batches(size):
+        yield batch.to(device)
