@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+CODE := src tests bench tools conftest.py
 
 BROWSER := .venv/.browser
 
@@ -9,9 +10,9 @@ BROWSER := .venv/.browser
 
 setup: $(READY)
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml bench/pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]' --editable ./bench
 	touch $(READY)
 
 # The report is tested in a real browser; without one those tests are skipped and say so.
@@ -26,8 +27,8 @@ demo: $(READY)
 test: lint types tests
 
 lint: $(READY)
-	$(BIN)/ruff check src tests
-	$(BIN)/ruff format --check src tests
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
 
 types: $(READY)
 	$(BIN)/mypy

@@ -21,6 +21,30 @@ def bent_chain(rows: int = 400) -> np.ndarray:
     return values
 
 
+LINEAR = {
+    ("a", "a", 1): 0.6,
+    ("a", "b", 2): 0.8,
+    ("b", "c", 1): -0.8,
+    ("d", "d", 1): 0.5,
+    ("c", "d", 2): 0.7,
+}
+
+
+def linear_rows(weights, variables, rows, seed, noise="normal"):
+    """Rows of x_t = sum of weight * source_{t - lag} + noise of variance 1."""
+    index = {name: i for i, name in enumerate(variables)}
+    max_lag = max((lag for _, _, lag in weights), default=1)
+    coefficients = np.zeros((max_lag, len(variables), len(variables)))
+    for (source, target, lag), weight in weights.items():
+        coefficients[lag - 1, index[source], index[target]] = weight
+    rng = np.random.default_rng(seed)
+    shape = (rows + 100, len(variables))
+    values = rng.normal(size=shape) if noise == "normal" else rng.uniform(-1.73, 1.73, shape)
+    for t in range(max_lag, len(values)):
+        values[t] += sum(values[t - lag - 1] @ coefficients[lag] for lag in range(max_lag))
+    return values[100:]
+
+
 CHAIN_EDGES = {("a", "b", 1), ("b", "c", 2), ("c", "c", 1)}
 
 

@@ -5,28 +5,23 @@ import subprocess
 import sys
 from pathlib import Path
 
+import typer
+
+from forecause.cli import app
+
 PAGE = Path(__file__).parent.parent / "docs" / "command.md"
-COMMANDS = (
-    "",
-    *[
-        "discover",
-        "evaluate",
-        "demo",
-        "simulate",
-        "score",
-        "power",
-        "refine",
-        "bench",
-        "pretrain",
-        "report",
-    ],
-)
+
+
+def commands() -> list[str]:
+    """Those that the command has, in the order of its help."""
+    group = typer.main.get_command(app)
+    return group.list_commands(typer.Context(group))
 
 
 def command_page() -> str:
     parts = ["# The command\n"]
-    for name in COMMANDS:
-        called = [*name.split(), "--help"]
+    for name in ["", *commands()]:
+        called = [name, "--help"] if name else ["--help"]
         shown = subprocess.run(
             [sys.executable, "-m", "forecause", *called],
             env=os.environ | {"COLUMNS": "100", "TERMINAL_WIDTH": "100", "NO_COLOR": "1"},

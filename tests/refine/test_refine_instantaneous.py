@@ -6,15 +6,16 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from forecause.baselines.dynotears import dynotears
 from forecause.data import Panel
 from forecause.edges.knowledge import Knowledge
 from forecause.errors import InputError, MissingExtra
 from forecause.graph import LaggedGraph
 from forecause.graph.formats.export import from_tigramite
 from forecause.graph.metrics import score_graph
+from forecause.refine.candidates import screen_instantaneous
+from forecause.refine.dynotears import graph_of_links
 from forecause.refine.instantaneous import refine_instantaneous
-from forecause.refine.screen import screen_instantaneous
+from forecause.refine.links import Links
 
 NAMES = ("a", "b", "c", "d")
 TRUTH = LaggedGraph.from_edges(NAMES, 2, [("a", "a", 1), ("a", "b", 0), ("c", "c", 2)])
@@ -108,7 +109,7 @@ def test_dynotears_within_all_links_is_dynotears(panel):
     graph = LaggedGraph.from_edges(
         NAMES, 2, [(s, t, k) for s in NAMES for t in NAMES for k in (1, 2)]
     )
-    alone = dynotears(panel, 2, 0, instantaneous=True)
+    alone = graph_of_links(panel, 2, Links.of(panel, 2, Knowledge()))
     refined = refine_instantaneous(panel, graph, method="dynotears")
     assert edges_of(refined) == edges_of(alone)
 
@@ -140,6 +141,6 @@ def test_only_pcmci_plus_needs_tigramite(panel, monkeypatch):
     monkeypatch.setitem(sys.modules, "tigramite", None)
     for module in [m for m in sys.modules if m.startswith("tigramite.")]:
         monkeypatch.delitem(sys.modules, module)
-    with pytest.raises(MissingExtra, match=r"tigramite.*forecause\[baselines\]"):
+    with pytest.raises(MissingExtra, match=r"tigramite.*forecause\[refine\]"):
         refine_instantaneous(panel, DISCOVERED)
     assert len(refine_instantaneous(panel, DISCOVERED, method="dynotears")) == 3

@@ -12,8 +12,7 @@ from forecause.edges.knowledge import Knowledge
 from forecause.errors import InputError, MissingExtra
 from forecause.graph import LaggedGraph
 from forecause.graph.metrics import score_graph
-from forecause.refine.instruments import instrument_p_values
-from forecause.refine.latent import refine_latent
+from forecause.refine.latent import instrument_p_values, refine_latent
 
 NAMES = ("a", "b", "c", "d")
 CAUSES = [("d", "a", 1, 0.5), ("a", "b", 1, 0.4), ("c", "c", 1, 0.3)]
@@ -128,5 +127,5 @@ def test_a_missing_package_is_named_with_its_extra(panel, discovered, monkeypatc
     monkeypatch.setitem(sys.modules, "tigramite", None)
     for module in [m for m in sys.modules if m.startswith("tigramite.")]:
         monkeypatch.delitem(sys.modules, module)
-    with pytest.raises(MissingExtra, match=r"tigramite.*forecause\[baselines\]"):
+    with pytest.raises(MissingExtra, match=r"tigramite.*forecause\[refine\]"):
         refine_latent(panel, discovered)

@@ -120,5 +120,5 @@ def test_other_data_is_refused(run, tmp_path):
 
 def test_without_tigramite_the_message_says_what_to_install(instantaneous, monkeypatch):
     monkeypatch.setitem(sys.modules, "tigramite.lpcmci", None)
-    with pytest.raises(fc.InputError, match=r"pip install .*forecause\[baselines\]"):
+    with pytest.raises(fc.InputError, match=r"pip install .*forecause\[refine\]"):
         instantaneous.refine(latent=True)

@@ -12,35 +12,13 @@ import torch
 
 import errands
 import forecause as fc
-from forecause.benchmark import runner, worker
-from forecause.benchmark.jobs import jobs_of
-from forecause.benchmark.run import narrowed, run_suite
-from forecause.benchmark.store import Store
-from forecause.benchmark.suites import SUITES
 from forecause.diagnostics.power import measure_power
 from forecause.errors import InputError, MissingExtra
 from forecause.method import fit_as_asked, make_settings
-from forecause.progress import Progress
 from forecause.resources.cross_fit import fit_parts
 from forecause.resources.workers import HERE, WorkerDied, Workers, fan_out, gather
 from heard import Heard
 from systems import chain
-
-SUITE = narrowed(SUITES["quick"], rows=[300], seeds=2, methods=["random"], columns=["linear"])
-
-
-@pytest.fixture(scope="module")
-def ray():
-    """Two workers on this machine, started once for all tests here."""
-    if find_spec("ray") is None:
-        pytest.skip("the extra 'ray' is not installed")
-    with pytest.MonkeyPatch.context() as patch:
-        paths = [os.path.dirname(errands.__file__), os.environ.get("PYTHONPATH", "")]
-        patch.setenv("PYTHONPATH", os.pathsep.join(paths))  # where workers find the errands
-        workers = Workers(2, "local")
-        assert gather(errands.square, [2], workers) == [4]
-        yield workers
-        sys.modules["ray"].shutdown()
 
 
 @pytest.fixture(params=["processes", "ray"])
@@ -110,50 +88,6 @@ def test_cross_fits_are_the_same_whoever_makes_them(ray, chain_windows):
             torch.testing.assert_close(other.state_dict()[name], values)
     first, second = (forecaster.state_dict()["noise_variance"] for forecaster in spread)
     assert not torch.equal(first, second)
-
-
-def test_a_benchmark_over_ray_finds_what_is_found_here_and_stores_it_as_it_comes(ray, tmp_path):
-    stored = []
-
-    class Watching(Progress):
-        def step(self, what, share):
-            stored.append(len(list((tmp_path / "results").glob("*.json"))))
-
-    done = run_suite(SUITE, jobs=2, out=tmp_path, ray=ray.ray, progress=Watching())
-    assert (done.ran, stored) == (2, [0, 1, 2])
-    for job in jobs_of(SUITE):
-        found = Store(tmp_path / "results").load(job)
-        assert found["answers"] == worker.run_job(job.to_dict())["answers"]
-        assert found["memory_mb"] > 0  # measured where it ran
-
-
-def run_dying(tmp_path, monkeypatch, deaths):
-    """A job whose worker process dies so many times: what is stored, and how many were hired."""
-    hired = []
-
-    class Dying(runner.Worker):
-        def start(self, job, limit, data):
-            hired.append(self)
-            if len(hired) <= deaths:
-                self.process.kill()
-            super().start(job, limit, data)
-
-    monkeypatch.setattr(runner, "Worker", Dying)
-    store, job, done = Store(tmp_path), jobs_of(SUITE)[0], []
-    runner.run_jobs([job], store, limit=60, processes=1, log=tmp_path / "log.txt", done=done.append)
-    assert done == [job]
-    return store.load(job), len(hired)
-
-
-def test_a_job_whose_worker_died_is_tried_once_more(tmp_path, monkeypatch):
-    found, hired = run_dying(tmp_path, monkeypatch, deaths=1)
-    assert (found["status"], hired) == ("done", 2)
-
-
-def test_a_job_whose_worker_dies_twice_has_failed(tmp_path, monkeypatch):
-    found, hired = run_dying(tmp_path, monkeypatch, deaths=2)
-    assert (found["status"], hired) == ("failed", 2)
-    assert "The worker ended with code -9" in found["error"]
 
 
 @pytest.mark.skipif(find_spec("ray") is None, reason="the extra 'ray' is not installed")

@@ -12,11 +12,11 @@ from typing import Annotated
 import typer
 
 from forecause import __version__
-from forecause.cli import on_data, on_models, on_runs, on_systems  # commands register themselves
+from forecause.cli import on_data, on_runs, on_systems  # commands register themselves
 from forecause.cli.ending import Interrupted, fail, interrupt, under_torchrun
 from forecause.cli.options import app
 
-__all__ = ["app", "main", "on_data", "on_models", "on_runs", "on_systems"]
+__all__ = ["app", "main", "on_data", "on_runs", "on_systems"]
 
 
 @app.callback(invoke_without_command=True)

@@ -1,4 +1,4 @@
-"""Commands about systems with a known graph: demo, simulate and bench."""
+"""Commands about systems with a known graph: demo and simulate."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ from typing import Annotated
 
 import typer
 
-from forecause.cli.ending import Interrupted, fail
-from forecause.cli.lists import names, numbers
 from forecause.cli.options import Quiet, Seed, app
-from forecause.cli.spread import Jobs, Ray
 
 
 @app.command()
@@ -83,52 +80,3 @@ def simulate(
         drift=drift,
     ).save(out)
     typer.echo(f"{out / 'data.csv'}\n{out / 'graph.json'}")
-
-
-@app.command()
-def bench(
-    suite: Annotated[str, typer.Argument(help="Name of the suite; --list shows them.")] = "quick",
-    rows: Annotated[str | None, typer.Option(help="Rows per system, several by comma.")] = None,
-    seeds: Annotated[int | None, typer.Option(help="Systems per column.")] = None,
-    methods: Annotated[str | None, typer.Option(help="Methods, by comma.")] = None,
-    columns: Annotated[str | None, typer.Option(help="Columns, by comma.")] = None,
-    limit: Annotated[float | None, typer.Option(help="Most seconds per job.")] = None,
-    jobs: Jobs = None,
-    ray: Ray = None,
-    data: Annotated[
-        Path | None, typer.Option(help="Folder of recorded data, for the suites that need it.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for the results.  [default: bench-SUITE]")
-    ] = None,
-    quiet: Quiet = False,
-    show: Annotated[bool, typer.Option("--list", help="Show the suites and end.")] = False,
-) -> None:
-    """Run a benchmark beside the paper's figures; a stopped run continues where it was."""
-    from forecause.benchmark.suites import describe_suites, find_suite
-
-    if show:
-        typer.echo("\n".join(describe_suites()))
-        return
-    chosen = find_suite(suite)
-    from forecause.benchmark.run import run_suite
-    from forecause.report import terminal
-
-    try:
-        with terminal.progress(quiet) as progress:
-            done = run_suite(
-                chosen,
-                rows=numbers(rows),
-                seeds=seeds,
-                methods=names(methods),
-                columns=names(columns),
-                limit=limit,
-                jobs=jobs,
-                ray=ray,
-                data=data,
-                out=out,
-                progress=progress,
-            )
-    except Interrupted:
-        fail("stopped; finished jobs are kept, the same command continues.", 130)
-    typer.echo("\n".join([*done.verdict, f"table: {done.table}"]))

@@ -7,10 +7,12 @@ from typing import Annotated
 
 import typer
 
+from forecause.cli.plugins import Commands
 from forecause.config import ForecasterName
 
 app = typer.Typer(
     name="forecause",
+    cls=Commands,
     help="Train a forecaster on your time series and read the lagged causal graph out of it.",
     no_args_is_help=True,
     add_completion=False,

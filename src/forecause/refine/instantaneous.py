@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from typing import Literal
 
-from forecause.baselines.dynotears import graph_of_links
-from forecause.baselines.links import Links
-from forecause.baselines.pcmci import graph_plus, search_plus
 from forecause.data.panel import Panel
 from forecause.edges.knowledge import Knowledge
 from forecause.errors import InputError
 from forecause.graph.lagged import LaggedGraph
 from forecause.progress import QUIET, Progress
-from forecause.refine.candidates import candidate_mask, check_variables
-from forecause.refine.screen import screen_instantaneous
+from forecause.refine.candidates import candidate_mask, check_variables, screen_instantaneous
+from forecause.refine.dynotears import graph_of_links
+from forecause.refine.links import Links
+from forecause.refine.tigramite_search import graph_plus, search_plus
 
 InstantaneousMethod = Literal["pcmci+", "dynotears"]
 KEY = ["source", "target", "lag"]

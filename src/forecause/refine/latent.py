@@ -6,11 +6,15 @@ be confounded. Its collider rules take a weak indirect effect for none, so many 
 of confounding are wrong; one stands only if the edge is weak beside the others of its target, as
 an effect at second hand is, and no instrument speaks for it. Otherwise the edge is marked as
 undecided (o->).
+
+Instruments are causes of a source that reach the target through it. If a hidden variable drives
+both ends of an edge, what drives its source tells nothing about its target; if the edge is a
+cause, it does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +22,6 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from forecause.baselines.links import Links, Mask
-from forecause.baselines.third_party import load, quiet
-from forecause.baselines.tigramite_frame import by_target, frame_of, partial_correlation
 from forecause.data.panel import Panel
 from forecause.edges.knowledge import Knowledge
 from forecause.graph.axes import AXES, empty_scores
@@ -28,9 +29,17 @@ from forecause.graph.columns import edge_records, edge_table
 from forecause.graph.lagged import LaggedGraph
 from forecause.graph.marks import CAUSAL, CAUSE, CONFOUNDED, POSSIBLE_CAUSE
 from forecause.progress import QUIET, Progress
-from forecause.refine.candidates import Place, candidate_mask, check_variables, lagged_places
-from forecause.refine.instruments import instrument_p_values
-from forecause.refine.screen import screen_instantaneous
+from forecause.refine.candidates import (
+    Place,
+    candidate_mask,
+    check_variables,
+    lagged_places,
+    screen_instantaneous,
+)
+from forecause.refine.links import Links, Mask
+from forecause.refine.tigramite_search import by_target, search_latent
+from forecause.regression.design import Moments
+from forecause.regression.ols import regress
 
 LEVEL = 0.001  # of LPCMCI's tests
 INSTRUMENT_LEVEL = 0.05
@@ -81,15 +90,14 @@ def refine_latent(
 
 def _search(panel: Panel, max_lag: int, links: Links) -> _Verdicts:
     """LPCMCI on these links."""
-    searcher = load("tigramite.lpcmci").LPCMCI(frame_of(panel, max_lag), partial_correlation())
-    with quiet():
-        results = searcher.run_lpcmci(
-            link_assumptions=links.for_lpcmci_without_instantaneous_causes(),
-            tau_max=max_lag,
-            pc_alpha=LEVEL,
-            max_p_global=MAX_SIZE,
-            max_q_global=MAX_SETS_PER_SIZE,
-        )
+    results = search_latent(
+        panel,
+        max_lag,
+        links.for_lpcmci_without_instantaneous_causes(),
+        pc_alpha=LEVEL,
+        max_p_global=MAX_SIZE,
+        max_q_global=MAX_SETS_PER_SIZE,
+    )
     strength = np.abs(by_target(results["val_matrix"]))
     return _Verdicts(by_target(results["graph"]), strength)
 
@@ -143,3 +151,32 @@ def _refined(
     for place in explained:
         left.values[place] = 0.0
     return LaggedGraph(names, graph.max_lag, edge_table(records), left.sel(lag=slice(1, None)))
+
+
+def instrument_p_values(panel: Panel, places: Sequence[Place], max_lag: int) -> dict[Place, float]:
+    """For every edge (target, source, lag), how surely its instruments reach the target.
+
+    Instruments are parents of the source that are variables without an edge of their own into the
+    target; the F-test has the other parents of both ends beside them. No instrument: p = 1.
+    """
+    moments = Moments.of(panel, 2 * max_lag)
+    parents: list[list[tuple[int, int]]] = [[] for _ in panel.variables]
+    for target, source, lag in places:
+        parents[target].append((source, lag))
+    return {place: _instrument_p_value(moments, parents, place) for place in places}
+
+
+def _instrument_p_value(
+    moments: Moments, parents: list[list[tuple[int, int]]], place: Place
+) -> float:
+    target, source, lag = place
+    known = {variable for variable, _ in parents[target]} | {source, target}
+    earlier = [(variable, lag + more) for variable, more in parents[source]]
+    instruments = [cell for cell in earlier if cell[0] not in known]
+    if not instruments:
+        return 1.0
+    others = {cell for cell in (*parents[target], *earlier) if cell[0] in known}
+    others.discard((source, lag))
+    columns = [delay * moments.variables + v for v, delay in (*instruments, *sorted(others))]
+    fit = regress(moments, np.array(columns), np.array([target]))
+    return float(fit.group_p(np.arange(len(instruments)))[0])

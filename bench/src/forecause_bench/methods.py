@@ -1,0 +1,201 @@
+"""The methods of a benchmark: Forecause in several settings, its rivals, and the oracles."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from forecause.data.panel import Panel
+from forecause.errors import InputError
+from forecause.graph.lagged import LaggedGraph
+from forecause_bench.rivals import BASELINES, run_baseline
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A graph that a method gives, told apart by `label` if it gives several."""
+
+    graph: LaggedGraph
+    label: str = ""
+    extra: Mapping[str, float] = field(default_factory=dict)  # metrics besides the graph's
+
+
+Run = Callable[[Panel, int, int], list[Answer]]
+"""(panel, max_lag, seed) -> answers."""
+OracleRun = Callable[[Panel, int, int, LaggedGraph], list[Answer]]
+"""The same, with the truth at the end."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """One row of a table, or several if it gives several answers."""
+
+    label: str
+    run: Run | None = None
+    oracle_run: OracleRun | None = None  # only a method that has this one ever sees the truth
+    ours: bool = False
+    preload: tuple[str, ...] = ()  # modules to import before the clock starts
+    cost: float = 1.0  # roughly, against the others: the slow ones are started first
+    expect: Callable[[Panel, int], float] | None = None  # the seconds that it announces
+
+    @property
+    def oracle(self) -> bool:
+        """Whether it uses the truth."""
+        return self.oracle_run is not None
+
+    def expected(self, panel: Panel, max_lag: int) -> dict[str, float]:
+        """What it announces before it runs, if it does."""
+        return {"expected_seconds": round(self.expect(panel, max_lag), 3)} if self.expect else {}
+
+    def answers(self, panel: Panel, max_lag: int, seed: int, truth: LaggedGraph) -> list[Answer]:
+        """Run it; the truth is handed on to oracles alone."""
+        if self.oracle_run is not None:
+            return self.oracle_run(panel, max_lag, seed, truth)
+        assert self.run is not None
+        return self.run(panel, max_lag, seed)
+
+
+def _discover(panel: Panel, max_lag: int, seed: int, **settings: Any) -> list[Answer]:
+    from forecause.method import discover
+
+    return [Answer(discover(panel, max_lag, seed=seed, device="cpu", **settings).graph)]
+
+
+def _expected_seconds(panel: Panel, max_lag: int, **settings: Any) -> float:
+    """What `discover` says at the start, at most."""
+    from forecause.data.windows import Windows
+    from forecause.forecast.fitting import kinds_tried
+    from forecause.method import make_settings
+    from forecause.resources.cost import expected_cost
+
+    chosen, windows = make_settings(max_lag=max_lag, **settings), Windows.of(panel, max_lag)
+    kinds = kinds_tried(chosen.forecaster, windows, chosen.head, chosen.preset)
+    return expected_cost(windows, kinds, chosen.preset).total
+
+
+def _baseline(panel: Panel, max_lag: int, seed: int, *, name: str) -> list[Answer]:
+    return [Answer(run_baseline(name, panel, max_lag, seed))]
+
+
+def _baseline_by_domain(panel: Panel, max_lag: int, seed: int, *, name: str) -> list[Answer]:
+    from forecause_bench.domains import baseline_by_domain
+
+    return baseline_by_domain(name, panel, max_lag, seed)
+
+
+def _study(panel: Panel, max_lag: int, seed: int, *, module: str, name: str) -> list[Answer]:
+    study = getattr(importlib.import_module(f"forecause_bench.{module}"), name)
+    answers: list[Answer] = study(panel, max_lag, seed)
+    return answers
+
+
+def _random_at_true_density(
+    panel: Panel, max_lag: int, seed: int, truth: LaggedGraph
+) -> list[Answer]:
+    from forecause_bench.rivals.random_guess import random_at_density
+
+    graphs = list(truth.domains.values()) or [truth]
+    mean_edges = sum(len(graph) for graph in graphs) / len(graphs)
+    density = mean_edges / (len(truth.variables) ** 2 * max_lag)
+    return [Answer(random_at_density(density)(panel, max_lag, seed))]
+
+
+def _transformer_at_true_degree(
+    panel: Panel, max_lag: int, seed: int, truth: LaggedGraph
+) -> list[Answer]:
+    """As many causes per variable as the one with most of them has."""
+    k = int(truth.adjacency.sum(("source", "lag")).max())
+    return _discover(panel, max_lag, seed, forecaster="transformer", select="top-k", k=k)
+
+
+def _ours(label: str, cost: float = 10.0, **settings: Any) -> Method:
+    run, expect = partial(_discover, **settings), partial(_expected_seconds, **settings)
+    preload = ("forecause.method",)
+    return Method(label, run, ours=True, preload=preload, cost=cost, expect=expect)
+
+
+def _studied(label: str, name: str, module: str = "studies", cost: float = 100.0) -> Method:
+    run = partial(_study, module=module, name=name)
+    preload = ("forecause.method", f"forecause_bench.{module}")
+    return Method(label, run, ours=True, preload=preload, cost=cost)
+
+
+def _rival_by_domain(name: str) -> Method:
+    pooled = _rival(name)
+    run = partial(_baseline_by_domain, name=name)
+    preload = (*pooled.preload, "forecause_bench.domains")
+    return Method(f"{pooled.label}, each segment", run, preload=preload, cost=pooled.cost)
+
+
+def _rival(name: str) -> Method:
+    baseline = BASELINES[name]
+    preload = (f"forecause_bench.rivals.{baseline.module}", *_FOREIGN.get(name, ()))
+    cost = 3.0 if baseline.nonlinear else 1.0
+    return Method(baseline.label, partial(_baseline, name=name), preload=preload, cost=cost)
+
+
+_FOREIGN = {
+    "pcmci": ("tigramite.pcmci", "tigramite.independence_tests.parcorr"),
+    "pcmci-fdr": ("tigramite.pcmci", "tigramite.independence_tests.parcorr"),
+    "pcmci+": ("tigramite.pcmci", "tigramite.independence_tests.parcorr"),
+    "pcmci+-now": ("tigramite.pcmci", "tigramite.independence_tests.parcorr"),
+    "lpcmci": ("tigramite.lpcmci", "tigramite.independence_tests.parcorr"),
+    "var-lingam": ("lingam",),
+}
+BY_DOMAIN = ("var-fdr", "granger", "pcmci+", "dynotears", "var-lingam")
+_PAPER_RULES: dict[str, Any] = {"readout": "lrp", "select": "top-k", "k": 3}
+
+METHODS: dict[str, Method] = {
+    "forecause": _ours("Forecause"),
+    "forecause-transformer": _ours("Forecause, transformer", forecaster="transformer"),
+    "transformer-oracle-k": Method(
+        "Forecause, transformer (oracle in-degree)",
+        oracle_run=_transformer_at_true_degree,
+        ours=True,
+        preload=("forecause.method",),
+        cost=10.0,
+    ),
+    "additive": _ours("Forecause, additive", cost=2.0, forecaster="additive"),
+    "linear": _ours("Forecause, linear", cost=2.0, forecaster="linear"),
+    "pretrained": _ours("Forecause, pretrained", cost=2.0, forecaster="pretrained"),
+    "low-complexity": _ours(
+        "Forecause, low complexity", cost=50.0, forecaster="vector", preset="sparse"
+    ),
+    "low-complexity-mlp": _ours(
+        "Forecause, low complexity, MLP", cost=50.0, forecaster="mlp", preset="sparse"
+    ),
+    "dot-paper": _ours("DOT (the paper's rules)", cost=100.0, preset="paper"),
+    "cnn-paper": _ours("CNN (the paper's rules)", forecaster="cnn", **_PAPER_RULES),
+    **{name: _rival(name) for name in BASELINES},
+    "random-oracle": Method(
+        "Random guess (oracle density)",
+        oracle_run=_random_at_true_density,
+        preload=("forecause_bench.rivals.random_guess",),
+    ),
+    "selection-rules": _studied("Forecause", "selection_rules"),
+    "deep": _studied("Deep transformer", "deep_variants"),
+    "shallow": _studied("Shallow transformer", "shallow_variants"),
+    "k-sensitivity": _studied("DOT", "k_sensitivity"),
+    "rank-scores": _studied("DOT", "rank_scores"),
+    "intervention-agreement": _studied("DOT", "intervention_agreement"),
+    "known-domains": _studied("Forecause, segments known", "known_domains", "domains"),
+    "domain-input": _studied("Transformer", "domain_input", "domains"),
+    "latent-refinement": _studied("Forecause", "latent_refinement", "refinement", cost=20.0),
+    "instantaneous-refinement": _studied(
+        "Forecause", "instantaneous_refinement", "refinement", cost=20.0
+    ),
+    "transfer": _studied("Pretraining", "transfer_arms", "transfer"),
+    "screen": _studied("Screen: what a network reads", "screened_inputs", "screening", cost=2.0),
+    "unknown-regimes": _studied("Forecause, regimes", "unknown_regimes", "domains", cost=2.0),
+    **{f"{name}-by-domain": _rival_by_domain(name) for name in BY_DOMAIN},
+}
+
+
+def find_method(name: str) -> Method:
+    """The method of this name."""
+    if name not in METHODS:
+        raise InputError(f"Unknown method {name!r}; choose from {', '.join(METHODS)}.")
+    return METHODS[name]

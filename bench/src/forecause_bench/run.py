@@ -1,0 +1,197 @@
+"""run_suite: the whole benchmark, from the name of a suite to a page of results."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from forecause.errors import InputError
+from forecause.progress import QUIET, Progress
+from forecause.resources.workers import Workers
+from forecause_bench.aggregate import Results
+from forecause_bench.document import to_html, to_markdown
+from forecause_bench.jobs import Job, jobs_of
+from forecause_bench.machine import describe_machine
+from forecause_bench.methods import find_method
+from forecause_bench.real.source import is_recorded, with_data
+from forecause_bench.runner import run_jobs, run_jobs_on_ray
+from forecause_bench.store import Result, Store
+from forecause_bench.suite import Suite
+from forecause_bench.suites import SUITES, find_suite
+from forecause_bench.verdict import verdict
+
+
+@dataclass(frozen=True)
+class Finished:
+    """Where the results are, how many jobs were run just now, and what they say."""
+
+    table: Path
+    ran: int
+    verdict: list[str]
+
+
+def run_suite(
+    suite: str | Suite,
+    *,
+    rows: Sequence[int] | None = None,
+    seeds: int | None = None,
+    methods: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+    limit: float | None = None,
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    data: str | Path | None = None,
+    ray: str | None = None,
+    progress: Progress = QUIET,
+) -> Finished:
+    """Run a suite, or what is left of it, and write its tables and figures into `out`.
+
+    What is not given is as the suite says; `limit` is in seconds per job, `jobs` the number of
+    processes (one per core unless given). `data` is the folder of a suite of recorded systems.
+    With `ray` (local, auto or an address) the jobs are run by its workers.
+    """
+    chosen = narrowed(
+        find_suite(suite) if isinstance(suite, str) else suite,
+        rows=rows,
+        seeds=seeds,
+        methods=methods,
+        columns=columns,
+        limit=limit,
+    )
+    source = None if data is None else Path(data).absolute()
+    chosen = with_data(chosen, source)
+    workers = Workers(jobs if jobs is not None else os.cpu_count() or 1, ray)
+    folder = Path(out or f"bench-{chosen.name}")
+    store = Store(folder / "results")
+    with store.lock():
+        ran = _run_open_jobs(chosen, store, workers, folder / "log.txt", source, progress)
+        results = Results(chosen, _stored(chosen, store))
+        table = write_page(results, folder)
+    return Finished(table, ran, verdict(results))
+
+
+def narrowed(
+    suite: Suite,
+    *,
+    rows: Sequence[int] | None = None,
+    seeds: int | None = None,
+    methods: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+    limit: float | None = None,
+) -> Suite:
+    """The suite with other sizes, methods or columns; methods asked for run on every column."""
+    for method in methods or ():
+        find_method(method)
+    known = [cell.name for cell in suite.cells]
+    for column in columns or ():
+        if column not in known:
+            raise InputError(f"Unknown column {column!r}; {suite.name} has {', '.join(known)}.")
+    if rows and is_recorded(suite):
+        raise InputError(
+            f"The rows of {suite.name} are those that were recorded; leave --rows out."
+        )
+    if rows and any(cell.rows is not None for cell in suite.cells):
+        raise InputError(
+            f"The columns of {suite.name} have their own numbers of rows; leave --rows out and "
+            "choose with --columns."
+        )
+    numbers = {"rows": rows or (), "seeds": (seeds,), "limit": (limit,)}
+    for name, values in numbers.items():
+        for value in values:
+            if value is not None and value <= 0:
+                raise InputError(f"{name} must be above 0, found {value}.")
+    return replace(
+        suite,
+        rows=tuple(rows or suite.rows),
+        seeds=seeds or suite.seeds,
+        methods=tuple(methods or suite.methods),
+        cells=tuple(c for c in suite.cells if not columns or c.name in columns),
+        limit=limit or suite.limit,
+        only={} if methods else suite.only,
+    )
+
+
+def write_page(results: Results, folder: Path) -> Path:
+    """Write table.md, table.html and the figures."""
+    from forecause_bench.figures import draw_figures
+    from forecause_bench.tables import document
+
+    pictures = draw_figures(results, folder / "figures")
+    blocks = document(results, origin(results), pictures)
+    table = folder / "table.md"
+    table.write_text(to_markdown(blocks), encoding="utf-8")
+    (folder / "table.html").write_text(to_html(results.suite.title, blocks), encoding="utf-8")
+    return table
+
+
+def origin(results: Results) -> list[str]:
+    """The command, the dates and the machine behind the results."""
+    stamps = sorted(
+        result["finished"]
+        for by_seed in results.by_key.values()
+        for result in by_seed.values()
+        if "finished" in result
+    )
+    when = f"{stamps[0]} to {stamps[-1]}" if stamps else "never"
+    return [
+        f"Command: {command(results.suite)}",
+        f"Run: {when}",
+        f"Machine: {describe_machine()}",
+    ]
+
+
+def command(suite: Suite) -> str:
+    """The command that gives this suite again, without what the suite says anyway."""
+    declared = SUITES.get(suite.name, suite)
+    words = ["forecause", "bench", suite.name]
+    if is_recorded(suite):
+        words += ["--data", "FOLDER"]
+    if suite.rows != declared.rows:
+        words += ["--rows", ",".join(map(str, suite.rows))]
+    if suite.seeds != declared.seeds:
+        words += ["--seeds", str(suite.seeds)]
+    if suite.methods != declared.methods:
+        words += ["--methods", ",".join(suite.methods)]
+    columns = [cell.name for cell in suite.cells]
+    if columns != [cell.name for cell in declared.cells]:
+        words += ["--columns", ",".join(columns)]
+    if suite.limit != declared.limit:
+        words += ["--limit", f"{suite.limit:g}"]
+    return shlex.join(words)
+
+
+def _run_open_jobs(
+    suite: Suite,
+    store: Store,
+    workers: Workers,
+    log: Path,
+    data: Path | None,
+    progress: Progress,
+) -> int:
+    """Run the jobs that have no settled result; how many that were."""
+    every = jobs_of(suite)
+    left = [job for job in every if not store.is_settled(job, suite.limit)]
+    weights = {job.key: find_method(job.method).cost for job in every}
+    total = sum(weights.values())
+    finished = total - sum(weights[job.key] for job in left)
+
+    def done(job: Job) -> None:
+        nonlocal finished
+        finished += weights[job.key]
+        progress.step(f"bench {suite.name}", finished / total)
+
+    progress.step(f"bench {suite.name}", finished / total if total else 1.0)
+    if workers.ray is not None:
+        run_jobs_on_ray(left, store, limit=suite.limit, workers=workers, done=done, data=data)
+    else:
+        count = workers.processes
+        run_jobs(left, store, limit=suite.limit, processes=count, log=log, done=done, data=data)
+    return len(left)
+
+
+def _stored(suite: Suite, store: Store) -> list[Result]:
+    found = (store.load(job) for job in jobs_of(suite))
+    return [result for result in found if result is not None]

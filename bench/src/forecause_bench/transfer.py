@@ -1,0 +1,76 @@
+"""Does pretraining on simulated systems help on a new one? The paper's question, on our ground."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import numpy as np
+
+from forecause.attribute import relevance
+from forecause.data.panel import Panel
+from forecause.data.windows import Windows
+from forecause.edges.reading import READ_WINDOWS
+from forecause.edges.select import uniform
+from forecause.forecast.forecaster import ForecasterSettings, Lesson, squared_errors
+from forecause.forecast.models.pretrained import PretrainedSettings
+from forecause.forecast.models.pretrained.network import NetworkSettings
+from forecause.forecast.registry import preset_settings, seeded_build
+from forecause.graph.lagged import LaggedGraph
+from forecause_bench.methods import Answer
+
+HELD_OUT = 0.2
+LONGER = {"learning_rate": 3e-3, "max_steps": 200, "patience": 4}  # training that starts from none
+WEIGHTS = (
+    "FORECAUSE_WEIGHTS"  # in the environment: a folder of weights, instead of those that come along
+)
+
+
+def transfer_arms(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
+    """Pretrained or not, told apart or not, tuned or not: graphs by one rule that needs no truth.
+
+    `loss` is the squared error on held-out rows that neither taught nor stopped anything.
+    """
+    windows = Windows.of(panel, max_lag)
+    early, late = windows.split(HELD_OUT)
+    places = np.arange(len(late))
+    tuning, judging = late.at(places[::2]), late.at(places[1::2])
+    sample = windows.sample(READ_WINDOWS, np.random.default_rng(seed))
+    answers = []
+    for label, (kind, settings) in _arms().items():
+        model = seeded_build(kind, windows.shape, settings, seed)
+        start = time.perf_counter()
+        model.fit(Lesson(early, tuning, seed))
+        took = time.perf_counter() - start
+        scores = relevance(model.eval().requires_grad_(False), sample)["relevance"]
+        extra = {"loss": float(squared_errors(model, judging).mean()), "fit_seconds": took}
+        answers.append(Answer(LaggedGraph.from_scores(scores, uniform(scores)), label, extra))
+    return answers
+
+
+def _arms() -> dict[str, tuple[str, ForecasterSettings]]:
+    """Kind and settings of every arm."""
+    weights = os.environ.get(WEIGHTS)
+    zero_shot = _changed(PretrainedSettings.zero_shot(), weights=weights)
+    tuned = _changed(PretrainedSettings(), weights=weights)
+    untaught: dict[str, Any] = {"weights": None, "network": NetworkSettings()}
+    longer = tuned.training.model_copy(update=LONGER)
+    return {
+        "zero-shot, no node vectors": ("pretrained", _changed(zero_shot, node_scale=0.0)),
+        "zero-shot, random node vectors": ("pretrained", zero_shot),
+        "fine-tuned, norms and nodes": ("pretrained", _changed(tuned, tuned="norms")),
+        "fine-tuned, everything": ("pretrained", _changed(tuned, tuned="everything")),
+        "same, untrained": ("pretrained", _changed(zero_shot, **untaught)),
+        "same, from scratch": (
+            "pretrained",
+            _changed(tuned, tuned="everything", training=longer, **untaught),
+        ),
+        "transformer, from scratch": ("transformer", preset_settings("transformer", "quick")),
+        "linear": ("linear", preset_settings("linear", "default")),
+        "additive": ("additive", preset_settings("additive", "default")),
+    }
+
+
+def _changed(settings: PretrainedSettings, **changes: Any) -> PretrainedSettings:
+    return settings.model_copy(update=changes)

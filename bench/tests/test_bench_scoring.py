@@ -1,0 +1,61 @@
+"""What is kept of a graph: per segment where the truth has segments, oracles apart."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from forecause.graph import LaggedGraph, empty_scores
+from forecause.graph.metrics import score_graph
+from forecause_bench.scoring import oracle_scores, score_against
+
+NAMES = ("a", "b", "c")
+FIRST = LaggedGraph.from_edges(NAMES, 2, [("a", "b", 1), ("b", "c", 2)])
+SECOND = LaggedGraph.from_edges(NAMES, 2, [("a", "b", 1), ("c", "a", 1), ("c", "c", 1)])
+SEGMENTED = replace(
+    LaggedGraph.from_edges(NAMES, 2, [("a", "b", 1), ("b", "c", 2), ("c", "a", 1), ("c", "c", 1)]),
+    domains={"segment 1": FIRST, "segment 2": SECOND},
+)
+
+
+def test_a_stationary_truth_is_scored_as_it_is():
+    assert score_against(FIRST, SECOND) == score_graph(FIRST, SECOND)
+
+
+def test_one_graph_for_all_rows_is_compared_with_every_segment():
+    found = score_against(FIRST, SEGMENTED)
+    # Right in the first segment; in the second 1 hit, 1 false and 2 missed edges: F1 = 2 / 5.
+    assert found["lagged"]["f1"] == pytest.approx((1 + 0.4) / 2)
+    assert found["lagged"]["shd"] == pytest.approx((0 + 3) / 2)
+
+
+def test_a_graph_per_segment_is_compared_with_its_own_segment():
+    assert score_against(SEGMENTED, SEGMENTED)["lagged"]["f1"] == 1.0
+    swapped = replace(SEGMENTED, domains={"segment 1": SECOND, "segment 2": FIRST})
+    assert score_against(swapped, SEGMENTED)["lagged"]["f1"] == pytest.approx(0.4)
+
+
+def _ranked(order):
+    """A graph without edges whose scores rank these (source, target, lag) first."""
+    scores = empty_scores(NAMES, 2)
+    for place, (source, target, lag) in enumerate(order):
+        scores.loc[{"source": source, "target": target, "lag": lag}] = 1.0 - 0.1 * place
+    return LaggedGraph.from_scores(scores, np.zeros(scores.shape, dtype=bool))
+
+
+def test_oracles_use_the_ranking_alone():
+    graph = _ranked([("a", "b", 1), ("a", "a", 1), ("b", "c", 2)])
+    found = oracle_scores(graph, FIRST)
+    assert found["best_threshold_f1"] == pytest.approx(0.8)  # all three: precision 2/3, recall 1
+    assert found["true_k_f1"] == pytest.approx(0.5)  # the best two: one is right
+    assert score_against(graph, FIRST)["lagged"]["f1"] == 0.0
+
+
+def test_oracles_are_averaged_over_segments():
+    graph = _ranked([("a", "b", 1), ("b", "c", 2)])
+    alone = [oracle_scores(graph, truth)["true_k_f1"] for truth in (FIRST, SECOND)]
+    assert oracle_scores(graph, SEGMENTED)["true_k_f1"] == pytest.approx(np.mean(alone))
+
+
+def test_a_graph_without_scores_has_no_oracle():
+    assert oracle_scores(FIRST, SECOND) == {"best_threshold_f1": None, "true_k_f1": None}

@@ -1,0 +1,54 @@
+"""A benchmark over Ray, and jobs whose workers die."""
+
+from forecause.progress import Progress
+from forecause_bench import runner, worker
+from forecause_bench.jobs import jobs_of
+from forecause_bench.run import narrowed, run_suite
+from forecause_bench.store import Store
+from forecause_bench.suites import SUITES
+
+SUITE = narrowed(SUITES["quick"], rows=[300], seeds=2, methods=["random"], columns=["linear"])
+
+
+def test_a_benchmark_over_ray_finds_what_is_found_here_and_stores_it_as_it_comes(ray, tmp_path):
+    stored = []
+
+    class Watching(Progress):
+        def step(self, what, share):
+            stored.append(len(list((tmp_path / "results").glob("*.json"))))
+
+    done = run_suite(SUITE, jobs=2, out=tmp_path, ray=ray.ray, progress=Watching())
+    assert (done.ran, stored) == (2, [0, 1, 2])
+    for job in jobs_of(SUITE):
+        found = Store(tmp_path / "results").load(job)
+        assert found["answers"] == worker.run_job(job.to_dict())["answers"]
+        assert found["memory_mb"] > 0  # measured where it ran
+
+
+def run_dying(tmp_path, monkeypatch, deaths):
+    """A job whose worker process dies so many times: what is stored, and how many were hired."""
+    hired = []
+
+    class Dying(runner.Worker):
+        def start(self, job, limit, data):
+            hired.append(self)
+            if len(hired) <= deaths:
+                self.process.kill()
+            super().start(job, limit, data)
+
+    monkeypatch.setattr(runner, "Worker", Dying)
+    store, job, done = Store(tmp_path), jobs_of(SUITE)[0], []
+    runner.run_jobs([job], store, limit=60, processes=1, log=tmp_path / "log.txt", done=done.append)
+    assert done == [job]
+    return store.load(job), len(hired)
+
+
+def test_a_job_whose_worker_died_is_tried_once_more(tmp_path, monkeypatch):
+    found, hired = run_dying(tmp_path, monkeypatch, deaths=1)
+    assert (found["status"], hired) == ("done", 2)
+
+
+def test_a_job_whose_worker_dies_twice_has_failed(tmp_path, monkeypatch):
+    found, hired = run_dying(tmp_path, monkeypatch, deaths=2)
+    assert (found["status"], hired) == ("failed", 2)
+    assert "The worker ended with code -9" in found["error"]

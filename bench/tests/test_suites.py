@@ -1,0 +1,119 @@
+"""The declared suites: they can be simulated, run and compared with the paper."""
+
+import pytest
+
+from forecause.errors import InputError
+from forecause.simulate import simulate
+from forecause_bench import suite
+from forecause_bench.jobs import Job, jobs_of
+from forecause_bench.methods import METHODS
+from forecause_bench.paper import paper_figure
+from forecause_bench.real.source import is_real
+from forecause_bench.rivals import BASELINES
+from forecause_bench.run import narrowed
+from forecause_bench.suite import Suite
+from forecause_bench.suites import SUITES, find_suite
+
+SIMULATED = [suite for suite in SUITES.values() if not is_real(suite)]
+CELLS = {str(sorted(cell.system.items())): cell for suite in SIMULATED for cell in suite.cells}
+
+
+def test_every_table_and_figure_of_the_study_has_a_suite():
+    assert set(SUITES) == {
+        "quick", "linear", "calibration", "calibration-size", "few-rows",
+        "highdim-linear", "highdim-nonlinear", "longrange-linear", "longrange-nonlinear",
+        "nonlinearity", "latent", "noise", "ns-regular", "ns-extreme", "low-drift", "variants",
+        "top-k", "cnn", "uncertainty", "interventions", "domain-index", "post-processing",
+        "domains", "regimes", "pretraining", "scaling", "screening",
+        "causaltime", "dream3", "netsim", "lorenz96",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("cell", CELLS.values(), ids=lambda cell: cell.name)
+def test_every_column_can_be_simulated(cell):
+    found = simulate(rows=120, seed=0, **cell.system)
+    assert found.values.shape == (120, cell.system["nodes"])
+    assert found.graph.max_lag == cell.system["max_lag"]
+    assert len(found.graph.domains) == (0 if "segments" not in cell.system else len(found.systems))
+
+
+@pytest.mark.parametrize("suite", SUITES.values(), ids=lambda suite: suite.name)
+def test_columns_can_be_named_on_the_command_line(suite):
+    names = [cell.name for cell in suite.cells]
+    assert len(set(names)) == len(names)
+    assert not any("," in name for name in names)
+    assert all(set(columns) <= set(names) for columns in suite.only.values())
+    assert set(suite.methods) <= set(METHODS)
+
+
+def test_all_rivals_take_part_in_quick_and_in_every_table():
+    lagged = [name for name in BASELINES if name != "pcmci+-now"]  # which also answers at lag 0
+    assert tuple(lagged) == suite.BASELINES
+    assert set(lagged) <= set(SUITES["quick"].methods) - set(SUITES["quick"].only)
+
+
+@pytest.mark.parametrize("suite", SIMULATED, ids=lambda suite: suite.name)
+def test_every_reference_to_the_paper_is_found_there(suite):
+    for cell in suite.cells:
+        for rows in (50_000, 1_000_000):
+            if place := cell.paper_column(rows):
+                assert paper_figure(*place, "dot-paper", "f1"), place
+
+
+def test_a_paper_column_by_rows_needs_the_same_number_of_rows():
+    segments = SUITES["ns-regular"].cells[1]
+    assert segments.paper_column(100_000) == ("ns_regular_seg2", "100K")
+    assert segments.paper_column(2000) is None
+
+
+def test_an_unknown_suite_names_the_known_ones():
+    with pytest.raises(InputError, match=r"Unknown suite 'fast'; choose one of quick, linear"):
+        find_suite("fast")
+
+
+def test_options_replace_what_the_suite_says():
+    suite = narrowed(
+        SUITES["noise"], rows=[500], seeds=1, methods=["linear"], columns=["Mixed"], limit=9
+    )
+    assert [(j.cell, j.rows, j.seed, j.method) for j in jobs_of(suite)] == [
+        ("Mixed", 500, 0, "linear")
+    ]
+    assert suite.limit == 9
+
+
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        ({"methods": ["magic"]}, "Unknown method 'magic'"),
+        ({"columns": ["n=3"]}, "Unknown column 'n=3'; noise has Gaussian"),
+        ({"rows": [-1]}, "rows must be above 0, found -1"),
+        ({"seeds": 0}, "seeds must be above 0, found 0"),
+        ({"limit": 0}, "limit must be above 0, found 0"),
+    ],
+)
+def test_wrong_options_are_refused(option, sentence):
+    with pytest.raises(InputError, match=sentence):
+        narrowed(SUITES["noise"], **option)
+
+
+def test_a_method_that_runs_on_some_columns_has_no_job_on_the_others():
+    suite = Suite("s", "S", SUITES["noise"].cells[:2], ("linear",), only={"linear": ("Uniform",)})
+    assert {job.cell for job in jobs_of(suite)} == {"Uniform"}
+
+
+def test_a_method_that_is_asked_for_runs_on_every_column():
+    quick = SUITES["quick"]
+    assert len(jobs_of(narrowed(quick, methods=["dot-paper"], seeds=1))) == len(quick.cells)
+
+
+def test_the_key_of_a_job_is_stable_and_depends_on_everything():
+    job = Job("s", "c", {"nodes": 5, "noise_variance": (0.5, 5.0)}, 100, 0, "linear")
+    same = Job("s", "c", {"noise_variance": [0.5, 5.0], "nodes": 5}, 100, 0, "linear")
+    others = [
+        Job("s", "c", {"nodes": 6, "noise_variance": (0.5, 5.0)}, 100, 0, "linear"),
+        Job("s", "c", job.system, 101, 0, "linear"),
+        Job("s", "c", job.system, 100, 1, "linear"),
+        Job("s", "c", job.system, 100, 0, "var-fdr"),
+    ]
+    assert job.key == same.key
+    assert len({job.key, *(other.key for other in others)}) == 5

@@ -1,0 +1,121 @@
+"""PCMCI+ and LPCMCI by the package tigramite: data in its form, results in ours.
+
+Tests are partial correlations and scores their absolute values. tigramite is loaded when it is
+used, and kept quiet.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from forecause.data import Panel
+from forecause.errors import InputError, MissingExtra
+from forecause.graph import LaggedGraph
+from forecause.graph.marks import CAUSE, WITHOUT_DIRECTION
+from forecause.refine.links import Assumptions, Links, graph_of
+
+LEVEL_PLUS = 0.01  # of PCMCI+'s tests: tigramite's default
+MISSING = -1e300  # what tigramite is told to read as a missing value; it refuses NaN
+
+
+def search_plus(panel: Panel, max_lag: int, links: Links) -> Any:
+    """What PCMCI+ finds among these links, as tigramite gives it."""
+    with quiet():
+        return pcmci_searcher(panel, max_lag).run_pcmciplus(
+            tau_max=max_lag, pc_alpha=LEVEL_PLUS, link_assumptions=links.for_pcmci()
+        )
+
+
+def graph_plus(panel: Panel, results: Any, links: Links) -> LaggedGraph:
+    """The results of `search_plus` as a graph with lag 0, one edge per pair there."""
+    marks = links.directed(by_target(results["graph"]))
+    found = marks == CAUSE
+    found[:, :, 0] |= np.isin(marks[:, :, 0], WITHOUT_DIRECTION) & np.tri(
+        len(marks), k=-1, dtype=bool
+    )
+    scores = np.abs(by_target(results["val_matrix"]))
+    chosen = links.completed(scores, found)
+    marks = np.where(found & ~links.fixed, marks, CAUSE)
+    p = by_target(results["p_matrix"])
+    sign = np.sign(by_target(results["val_matrix"])).astype(int)
+    return graph_of(panel, scores, chosen, first_lag=0, mark=marks, sign=sign, p_value=p)
+
+
+def search_latent(panel: Panel, max_lag: int, links: Assumptions, **bounds: Any) -> Any:
+    """What LPCMCI finds among these links, as tigramite gives it; `bounds` are its settings."""
+    searcher = load("tigramite.lpcmci").LPCMCI(frame_of(panel, max_lag), partial_correlation())
+    with quiet():
+        return searcher.run_lpcmci(link_assumptions=links, tau_max=max_lag, **bounds)
+
+
+def pcmci_searcher(panel: Panel, max_lag: int) -> Any:
+    """tigramite's PCMCI object, which also runs PCMCI+."""
+    return load("tigramite.pcmci").PCMCI(frame_of(panel, max_lag), partial_correlation(), 0)
+
+
+def frame_of(panel: Panel, max_lag: int) -> Any:
+    """A tigramite DataFrame; each unbroken stretch of the panel is a dataset of its own.
+
+    tigramite leaves out the samples of a test that touch a missing value.
+    """
+    if max_lag < 1:
+        raise InputError(f"The largest lag must be at least 1, found {max_lag}.")
+    # Tests condition on the parents of a lagged variable, so they reach back 2 * max_lag.
+    stretches = [
+        np.nan_to_num(values.astype(np.float64), nan=MISSING)
+        for values in np.split(panel.values, panel.starts[1:])
+        if len(values) > 2 * max_lag
+    ]
+    if not stretches:
+        raise InputError(
+            f"tigramite needs an unbroken stretch of more than {2 * max_lag} rows for a largest "
+            f"lag of {max_lag}, found none; use a smaller lag or more rows."
+        )
+    frames = load("tigramite.data_processing")
+    several = len(stretches) > 1
+    return frames.DataFrame(
+        dict(enumerate(stretches)) if several else stretches[0],
+        analysis_mode="multiple" if several else "single",
+        missing_flag=MISSING,
+    )
+
+
+def partial_correlation() -> Any:
+    """tigramite's linear conditional independence test with analytic p-values."""
+    return load("tigramite.independence_tests.parcorr").ParCorr(verbosity=0)
+
+
+def by_target(matrix: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """tigramite's (source, target, lag 0 ..) as (target, source, lag 0 ..)."""
+    return matrix.transpose(1, 0, 2)
+
+
+def lagged(matrix: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """tigramite's (source, target, lag 0 ..) as (target, source, lag 1 ..)."""
+    return by_target(matrix)[:, :, 1:]
+
+
+def load(module: str) -> Any:
+    """Import a module of the `refine` extra, or say how to install it."""
+    package = module.partition(".")[0]
+    with quiet():
+        try:
+            return importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            raise MissingExtra((error.name or package).partition(".")[0], "refine") from error
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Silence the warnings and the printing of foreign code."""
+    with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        yield
