@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -41,5 +43,39 @@ def wait_for(path):
     return path
 
 
+def process(_):
+    return os.getpid()
+
+
+def speak(words):
+    os.write(1, words.encode())
+
+
 def threads(_):
     return os.environ.get("OMP_NUM_THREADS")
+
+
+def start_a_child_and_wait(path):
+    """Leave the child's process id in a file and never end."""
+    child = subprocess.Popen(["sleep", "600"])
+    Path(path).write_text(str(child.pid))
+    child.wait()
+
+
+def is_alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def wait_until(reached, seconds=60.0):
+    end = time.monotonic() + seconds
+    while not reached():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.01)
+
+
+def count(to: int = 2) -> None:
+    """Count from one."""
+    sys.stdout.write("".join(f"{number}\n" for number in range(1, to + 1)))

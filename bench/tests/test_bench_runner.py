@@ -1,18 +1,17 @@
 """Runs that are killed, that time out, that fail: nothing lost, nothing done twice."""
 
-import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from errands import is_alive, wait_until
 from forecause.cli import main
 from forecause.errors import MissingExtra
-from forecause_bench import run, worker
+from forecause_bench import run, runner
 from forecause_bench.aggregate import Results
 from forecause_bench.document import to_markdown
 from forecause_bench.jobs import jobs_of
@@ -80,7 +79,7 @@ def test_a_finished_run_is_not_done_again(unbroken):
 def test_results_do_not_depend_on_the_process_that_found_them(unbroken):
     folder, _, _ = unbroken
     for found in stored(folder)[:3]:
-        here = worker.run_job(found["job"])
+        here = runner.run_job(found["job"])
         assert here["answers"] == found["answers"]
 
 
@@ -90,14 +89,14 @@ def test_a_run_killed_in_the_middle_continues_and_ends_with_the_same_table(unbro
         "--columns", ",".join(ASKED["columns"]), "--jobs", "1", "--out", str(tmp_path), "--quiet",
     ]  # fmt: skip
     process = subprocess.Popen([sys.executable, "-m", "forecause", *words])
-    _wait_until(lambda: len(stored(tmp_path)) >= 3)
-    workers = _children(process.pid)
+    wait_until(lambda: len(stored(tmp_path)) >= 3)
+    workers = _descendants(process.pid)
     process.send_signal(signal.SIGKILL)
     process.wait()
     kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "results").glob("*.json")}
     assert 3 <= len(kept) < JOBS
-    assert len(workers) == 1
-    _wait_until(lambda: not any(Path(f"/proc/{pid}/exe").exists() for pid in workers))
+    assert workers
+    wait_until(lambda: not any(is_alive(pid) for pid in workers))
 
     resumed = run_suite("quick", **ASKED, jobs=2, out=tmp_path)
     assert resumed.ran == JOBS - len(kept)
@@ -127,35 +126,13 @@ def test_timeouts_and_failures_are_shown_and_failures_tried_again(tmp_path, monk
     assert [job.method for job in tried] == ["linear", "dot-paper"]
 
 
-def test_a_job_over_its_limit_is_killed_with_its_children(monkeypatch, tmp_path):
-    pid_file = tmp_path / "pid"
-
-    def start_a_child_and_wait(_job):
-        child = subprocess.Popen(["sleep", "60"])
-        pid_file.write_text(str(child.pid))
-        time.sleep(60)
-
-    monkeypatch.setattr(worker, "run_job", start_a_child_and_wait)
-    monkeypatch.setattr(worker, "INPUT", _silent_input())
-    assert worker.run_forked({}, limit=0.5)["status"] == "timeout"
-    _wait_until(lambda: not _is_alive(int(pid_file.read_text())))
-
-
-def test_a_job_that_dies_is_a_failure(monkeypatch):
-    monkeypatch.setattr(worker, "run_job", lambda _job: os.kill(os.getpid(), signal.SIGKILL))
-    monkeypatch.setattr(worker, "INPUT", _silent_input())
-    found = worker.run_forked({}, limit=10)
-    assert found["status"] == "failed"
-    assert "SIGKILL" in found["error"]
-
-
 def test_a_missing_package_is_told_apart_from_a_failure(monkeypatch):
     def without_it(*_):
         raise MissingExtra("tigramite", "refine")
 
     monkeypatch.setitem(METHODS, "pcmci", replace(METHODS["pcmci"], run=without_it))
     job = next(job for job in jobs_of(SUITES["quick"]) if job.method == "pcmci")
-    found = worker.run_job(job.to_dict())
+    found = runner.run_job(job.to_dict())
     assert found["status"] == "missing"
     assert "pip install 'forecause[refine]'" in found["error"]
 
@@ -183,24 +160,8 @@ def test_the_command_lists_suites_and_refuses_what_it_cannot_run(monkeypatch, ca
     assert "Expected whole numbers joined by commas, found 'many'" in shown.err
 
 
-def _wait_until(reached, seconds=60.0):
-    end = time.monotonic() + seconds
-    while not reached():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.01)
-
-
-def _children(pid):
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-def _is_alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def _silent_input():
-    """A file descriptor that never has anything to read."""
-    return os.pipe()[0]
+def _descendants(pid):
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in children] + [
+        other for child in children for other in _descendants(child)
+    ]

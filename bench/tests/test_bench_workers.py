@@ -1,7 +1,11 @@
 """A benchmark over Ray, and jobs whose workers die."""
 
+from functools import partial
+
+from dying_jobs import die_at_first
 from forecause.progress import Progress
-from forecause_bench import runner, worker
+from forecause.resources.workers import Workers
+from forecause_bench import runner
 from forecause_bench.jobs import jobs_of
 from forecause_bench.run import narrowed, run_suite
 from forecause_bench.store import Store
@@ -21,34 +25,28 @@ def test_a_benchmark_over_ray_finds_what_is_found_here_and_stores_it_as_it_comes
     assert (done.ran, stored) == (2, [0, 1, 2])
     for job in jobs_of(SUITE):
         found = Store(tmp_path / "results").load(job)
-        assert found["answers"] == worker.run_job(job.to_dict())["answers"]
+        assert found["answers"] == runner.run_job(job.to_dict())["answers"]
         assert found["memory_mb"] > 0  # measured where it ran
 
 
 def run_dying(tmp_path, monkeypatch, deaths):
-    """A job whose worker process dies so many times: what is stored, and how many were hired."""
-    hired = []
-
-    class Dying(runner.Worker):
-        def start(self, job, limit, data):
-            hired.append(self)
-            if len(hired) <= deaths:
-                self.process.kill()
-            super().start(job, limit, data)
-
-    monkeypatch.setattr(runner, "Worker", Dying)
-    store, job, done = Store(tmp_path), jobs_of(SUITE)[0], []
-    runner.run_jobs([job], store, limit=60, processes=1, log=tmp_path / "log.txt", done=done.append)
+    """A job whose process dies so many times: what is stored, and how often it was tried."""
+    tries = tmp_path / "tries"
+    tries.mkdir()
+    monkeypatch.setattr(runner, "measured_job", partial(die_at_first, tries=tries, deaths=deaths))
+    store, job, done = Store(tmp_path / "results"), jobs_of(SUITE)[0], []
+    log = tmp_path / "log.txt"
+    runner.run_jobs([job], store, limit=60, workers=Workers(1), log=log, done=done.append)
     assert done == [job]
-    return store.load(job), len(hired)
+    return store.load(job), len(list(tries.iterdir()))
 
 
-def test_a_job_whose_worker_died_is_tried_once_more(tmp_path, monkeypatch):
-    found, hired = run_dying(tmp_path, monkeypatch, deaths=1)
-    assert (found["status"], hired) == ("done", 2)
+def test_a_job_whose_process_died_is_tried_once_more(tmp_path, monkeypatch):
+    found, tries = run_dying(tmp_path, monkeypatch, deaths=1)
+    assert (found["status"], tries) == ("done", 2)
 
 
-def test_a_job_whose_worker_dies_twice_has_failed(tmp_path, monkeypatch):
-    found, hired = run_dying(tmp_path, monkeypatch, deaths=2)
-    assert (found["status"], hired) == ("failed", 2)
-    assert "The worker ended with code -9" in found["error"]
+def test_a_job_whose_process_dies_twice_has_failed(tmp_path, monkeypatch):
+    found, tries = run_dying(tmp_path, monkeypatch, deaths=2)
+    assert (found["status"], tries) == ("failed", 2)
+    assert "died 2 times, at last with code -9" in found["error"]

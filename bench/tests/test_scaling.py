@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecause.errors import InputError
-from forecause_bench import methods, worker
+from forecause_bench import methods, runner
 from forecause_bench.aggregate import Results, Row
 from forecause_bench.document import to_markdown
 from forecause_bench.figures import against_size, draw_figures
@@ -161,13 +161,13 @@ def test_every_axis_has_a_figure_of_time_and_of_memory(results, tmp_path):
 
 def test_a_job_of_ours_says_what_it_expected_and_one_of_a_rival_does_not():
     job = {"system": SMALL, "rows": 300, "seed": 0}
-    found = worker.run_job({**job, "method": "linear"})
+    found = runner.run_job({**job, "method": "linear"})
     assert 1.0 < found["expected_seconds"] < 30.0  # a second is allowed for the start
-    assert "expected_seconds" not in worker.run_job({**job, "method": "var-fdr"})
+    assert "expected_seconds" not in runner.run_job({**job, "method": "var-fdr"})
 
 
 def test_what_is_expected_grows_with_what_is_asked_for():
-    panel = worker.simulate(**SMALL, rows=1000, seed=0).panel
+    panel = runner.simulate(**SMALL, rows=1000, seed=0).panel
     expected = {
         name: methods.METHODS[name].expected(panel, 2)["expected_seconds"]
         for name in ("linear", "forecause-transformer", "forecause")

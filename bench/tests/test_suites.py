@@ -1,17 +1,22 @@
 """The declared suites: they can be simulated, run and compared with the paper."""
 
+import numpy as np
 import pytest
 
+from forecause.data import Panel
 from forecause.errors import InputError
+from forecause.graph import LaggedGraph
 from forecause.simulate import simulate
 from forecause_bench import suite
 from forecause_bench.jobs import Job, jobs_of
 from forecause_bench.methods import METHODS
 from forecause_bench.paper import paper_figure
 from forecause_bench.real.source import is_real
-from forecause_bench.rivals import BASELINES
+from forecause_bench.rivals import BASELINES, run_baseline
 from forecause_bench.run import narrowed
-from forecause_bench.suite import Suite
+from forecause_bench.runner import run_job, system_of
+from forecause_bench.scoring import score_answer
+from forecause_bench.suite import Cell, Suite
 from forecause_bench.suites import SUITES, find_suite
 
 SIMULATED = [suite for suite in SUITES.values() if not is_real(suite)]
@@ -30,10 +35,15 @@ def test_every_table_and_figure_of_the_study_has_a_suite():
 
 
 @pytest.mark.parametrize("cell", CELLS.values(), ids=lambda cell: cell.name)
-def test_every_column_can_be_simulated(cell):
+def test_every_column_can_be_made(cell):
+    panel, truth = system_of({"system": cell.system, "rows": 120, "seed": 0})
+    assert len(panel.values) == 120
+    assert panel.variables == truth.variables
+    assert truth.max_lag == cell.system["max_lag"]
+    if "maker" in cell.system:
+        return
     found = simulate(rows=120, seed=0, **cell.system)
-    assert found.values.shape == (120, cell.system["nodes"])
-    assert found.graph.max_lag == cell.system["max_lag"]
+    assert panel.values.shape == (120, cell.system["nodes"])
     assert len(found.graph.domains) == (0 if "segments" not in cell.system else len(found.systems))
 
 
@@ -117,3 +127,20 @@ def test_the_key_of_a_job_is_stable_and_depends_on_everything():
     ]
     assert job.key == same.key
     assert len({job.key, *(other.key for other in others)}) == 5
+
+
+def quiet_system(rows, seed, max_lag, nodes):
+    """Noise, and the graph without edges."""
+    values = np.random.default_rng(seed).normal(size=(rows, nodes))
+    names = [f"x{i}" for i in range(nodes)]
+    return Panel.from_arrays([values], names), LaggedGraph.from_edges(names, max_lag, [])
+
+
+def test_a_suite_may_bring_the_function_that_makes_its_systems():
+    system = {"maker": f"{__name__}:quiet_system", "max_lag": 2, "nodes": 3}
+    suite = Suite("quiet", "Noise", (Cell("noise", system),), methods=("var-fdr",), rows=(400,))
+    results = [run_job(job.to_dict()) for job in jobs_of(suite)]
+    assert [result["status"] for result in results] == ["done"] * suite.seeds
+    panel, truth = quiet_system(400, 0, 2, 3)
+    expected = score_answer(run_baseline("var-fdr", panel, 2), truth)
+    assert results[0]["answers"][0] == {"label": "", **expected, "extra": {}}

@@ -16,7 +16,15 @@ from forecause.diagnostics.power import measure_power
 from forecause.errors import InputError, MissingExtra
 from forecause.method import fit_as_asked, make_settings
 from forecause.resources.cross_fit import fit_parts
-from forecause.resources.workers import HERE, WorkerDied, Workers, fan_out, gather
+from forecause.resources.workers import (
+    HERE,
+    Isolation,
+    TimeLimit,
+    WorkerDied,
+    Workers,
+    fan_out,
+    gather,
+)
 from heard import Heard
 from systems import chain
 
@@ -69,6 +77,48 @@ def test_answers_come_when_they_are_ready_not_in_order(workers, tmp_path):
 
 def test_every_worker_has_one_thread(workers):
     assert gather(errands.threads, [0, 1], workers) == ["1", "1"]
+
+
+def test_work_over_its_time_is_ended_with_all_it_started(workers, tmp_path):
+    """Also where its worker's caller is a worker of Ray; what follows is done all the same."""
+    files = [tmp_path / "first", tmp_path / "second"]
+    limited = Isolation(seconds=2.0)
+    found = list(fan_out(errands.start_a_child_and_wait, files, workers, isolation=limited))
+    assert [type(answer.error) for answer in found] == [TimeLimit, TimeLimit]
+    for file in files:
+        child = int(file.read_text())
+        errands.wait_until(lambda child=child: not errands.is_alive(child))
+    assert [a.value for a in fan_out(errands.square, [3], workers, isolation=limited)] == [9]
+
+
+def test_isolated_work_has_a_fresh_process_each_even_if_one_alone_is_asked_for():
+    answers = list(fan_out(errands.process, range(3), isolation=Isolation(seconds=60.0)))
+    assert len({answer.value for answer in answers} | {os.getpid()}) == 4
+
+
+def test_what_isolated_work_prints_is_in_its_log_and_no_output_of_the_caller(tmp_path, capfd):
+    log = tmp_path / "log.txt"
+    limited = Isolation(seconds=60.0, log=log)
+    assert [a.value for a in fan_out(errands.speak, ["hello"], isolation=limited)] == [None]
+    assert log.read_text() == "hello"
+    assert capfd.readouterr() == ("", "")
+
+
+def test_workers_end_with_their_caller_however_suddenly_it_ends(tmp_path):
+    file = tmp_path / "pid"
+    script = (
+        "import errands; from forecause.resources.workers import Isolation, Workers, fan_out\n"
+        f"list(fan_out(errands.start_a_child_and_wait, [{str(file)!r}], "
+        "isolation=Isolation(seconds=600.0)))"
+    )
+    paths = [os.path.dirname(errands.__file__), *sys.path]
+    caller = subprocess.Popen(
+        [sys.executable, "-c", script], env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    )
+    errands.wait_until(lambda: file.exists() and file.read_text())
+    caller.kill()
+    caller.wait()
+    errands.wait_until(lambda: not errands.is_alive(int(file.read_text())))
 
 
 def test_power_is_the_same_whoever_measures_it():

@@ -14,9 +14,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from forecause.graph.lagged import LaggedGraph
+from forecause.progress import Progress
 
 PIECE = 50_000  # rows simulated and written together
 EVERY = 0.01  # seconds between two looks at the memory
@@ -72,13 +72,29 @@ def _write_parquet(path: Path, pieces: Iterator[Any], rows: int, names: tuple[st
             file.write_table(pa.table(list(piece.T.copy()), schema=schema))
 
 
-@dataclass
-class Watch:
-    """Seconds and the most anonymous memory of every stage of this process."""
+class Watch(Progress):
+    """Seconds and the most anonymous memory of every stage that a run tells of.
 
-    stage: str = "starting"
-    seconds: dict[str, float] = field(default_factory=dict)
-    anonymous: dict[str, int] = field(default_factory=dict)
+    A stage lasts from its first step to the first step of another.
+    """
+
+    def __init__(self) -> None:
+        self.stage, self.since = "starting", time.perf_counter()
+        self.seconds: dict[str, float] = {}
+        self.anonymous: dict[str, int] = {}
+
+    def step(self, what: str, share: float) -> None:
+        """The stage `what` has begun, or goes on."""
+        if what != self.stage:
+            self.end_stage()
+            self.stage = what
+
+    def end_stage(self) -> None:
+        """Count the time since the stage began."""
+        now = time.perf_counter()
+        self.look()
+        self.seconds[self.stage] = self.seconds.get(self.stage, 0.0) + now - self.since
+        self.since = now
 
     def look(self) -> None:
         """Note the memory of the present stage, if it is more than before."""
@@ -101,53 +117,19 @@ class Watch:
         finally:
             done.set()
             thread.join()
-
-    def timed(self, stage: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, under watch as a stage; what it calls may be a stage of its own."""
-
-        def watched(*args: Any, **options: Any) -> Any:
-            before, self.stage = self.stage, stage
-            started, inner = time.perf_counter(), sum(self.seconds.values())
-            try:
-                return function(*args, **options)
-            finally:
-                self.look()
-                inner = sum(self.seconds.values()) - inner  # of stages within this one
-                own = time.perf_counter() - started - inner
-                self.seconds[stage] = self.seconds.get(stage, 0.0) + own
-                self.stage = before
-
-        return watched
+            self.end_stage()
 
 
 def watched_discovery(path: Path, forecaster: str, max_lag: int) -> dict[str, Any]:
     """Discover in this process; figures of memory in bytes, times, and the edges found."""
-    from forecause import method
-    from forecause.data.panel import Panel
-    from forecause.data.summary import DataSummary
-    from forecause.data.windows import Windows
-    from forecause.edges.reading import Reader
+    import forecause as fc
 
     watch = Watch()
-    stages: list[tuple[str, Any, str]] = [
-        ("reading the file", Panel, "of"),
-        ("finding the windows", Windows, "of"),
-        ("fitting", method, "fit_as_asked"),
-        ("relevance", Reader, "relevance"),
-        ("tests", Reader, "_tests"),
-        ("fingerprint", Panel, "fingerprint"),
-        ("summary", DataSummary, "of"),
-        ("alerts", method, "find_alerts"),
-        ("evidence", method, "collect"),
-    ]
-    for stage, owner, name in stages:
-        watched = watch.timed(stage, getattr(owner, name))
-        bound = isinstance(owner, type) and name == "of"  # already bound to its class
-        setattr(owner, name, staticmethod(watched) if bound else watched)
+    asked: dict[str, Any] = {"forecaster": forecaster}
     with watch.running(), tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        run: dict[str, Any] = {"forecaster": forecaster}
-        found = watch.timed("the rest", method.discover)(path, max_lag, **run)
-        watch.timed("saving", found.save)(Path(folder) / "run")
+        found = fc.discover(path, max_lag, progress=watch, **asked)
+        watch.step("saving", 0.0)
+        found.save(Path(folder) / "run")
     return {
         "resident": status("VmHWM"),
         "anonymous": watch.anonymous,

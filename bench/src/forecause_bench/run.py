@@ -17,7 +17,7 @@ from forecause_bench.jobs import Job, jobs_of
 from forecause_bench.machine import describe_machine
 from forecause_bench.methods import find_method
 from forecause_bench.real.source import is_recorded, with_data
-from forecause_bench.runner import run_jobs, run_jobs_on_ray
+from forecause_bench.runner import run_jobs
 from forecause_bench.store import Result, Store
 from forecause_bench.suite import Suite
 from forecause_bench.suites import SUITES, find_suite
@@ -184,11 +184,7 @@ def _run_open_jobs(
         progress.step(f"bench {suite.name}", finished / total)
 
     progress.step(f"bench {suite.name}", finished / total if total else 1.0)
-    if workers.ray is not None:
-        run_jobs_on_ray(left, store, limit=suite.limit, workers=workers, done=done, data=data)
-    else:
-        count = workers.processes
-        run_jobs(left, store, limit=suite.limit, processes=count, log=log, done=done, data=data)
+    run_jobs(left, store, limit=suite.limit, workers=workers, log=log, done=done, data=data)
     return len(left)
 
 

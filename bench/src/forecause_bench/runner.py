@@ -1,86 +1,36 @@
-"""The runner: hands jobs to worker processes and stores every result as soon as it is there.
+"""The runner: hands jobs to processes and stores every result as soon as it is there.
 
-The processes are on this machine, or each is the child of a Ray worker, on whatever machine that
-is. A job whose worker died is tried once more.
+Every job has a process of its own, on this machine or beside a Ray worker, on whatever machine
+that is. A job whose process died is tried once more.
 """
 
 from __future__ import annotations
 
-import json
+import importlib
 import os
-import selectors
-import subprocess
+import resource
 import sys
-from collections import Counter
+import time
+import warnings
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import Any
 
-from forecause.resources.workers import Workers, fan_out
+from forecause.data.panel import Panel
+from forecause.errors import MissingExtra
+from forecause.graph.lagged import LaggedGraph
+from forecause.resources.workers import Isolation, TimeLimit, Workers, fan_out
+from forecause.simulate import simulate
 from forecause_bench.jobs import Job
 from forecause_bench.methods import find_method
+from forecause_bench.scoring import score_answer, score_summary
 from forecause_bench.store import Result, Store
 
-RETRIES = 1  # of a job whose worker died
-GRACE = 10.0  # seconds a worker is given to end by itself
-
-
-class Worker:
-    """One worker process and the job it is at."""
-
-    def __init__(self, modules: Sequence[str], log: IO[str] | None) -> None:
-        """Import `modules` beforehand; without a log, complaints go where this process's do."""
-        self.job: Job | None = None
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "forecause_bench.worker", *modules],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-            start_new_session=True,  # Ctrl-C reaches the runner alone, which then ends the workers
-        )
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.requests, self.answers = self.process.stdin, self.process.stdout
-
-    def start(self, job: Job, limit: float, data: Path | None) -> None:
-        """Hand over a job; `data` is the folder of recorded systems."""
-        self.job = job
-        asked = {**job.to_dict(), "data": None if data is None else str(data)}
-        with suppress(BrokenPipeError):  # a dead worker is noticed when its answer is read
-            self.requests.write(json.dumps({"job": asked, "limit": limit}) + "\n")
-            self.requests.flush()
-
-    def finish(self) -> Result | None:
-        """The answer to the job; None if the worker itself died."""
-        line = self.answers.readline()
-        self.job = None
-        if line:
-            result: Result = json.loads(line)
-            return result
-        self.process.wait()
-        return None
-
-    @property
-    def death(self) -> Result:
-        """The failure of a job whose worker died."""
-        code = self.process.returncode
-        return {"status": "failed", "error": f"The worker ended with code {code}; see log.txt."}
-
-    def stop(self) -> None:
-        """End the process and the job it is at."""
-        with suppress(BrokenPipeError):
-            self.requests.close()
-        try:
-            self.process.wait(GRACE)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        self.answers.close()
+RETRIES = 1  # of a job whose process died
+MOST_ERROR = 500  # characters of an error that are kept
+ALWAYS_USED = ("forecause_bench.runner", "sklearn.metrics")  # imported before any job
 
 
 def run_jobs(
@@ -88,101 +38,98 @@ def run_jobs(
     store: Store,
     *,
     limit: float,
-    processes: int,
+    workers: Workers,
     log: Path,
     done: Callable[[Job], None],
     data: Path | None = None,
 ) -> None:
     """Run all jobs, slow methods first, so that no long one is left alone at the end.
 
-    `data` is the folder of the suite's recorded systems, if it has any.
+    `limit` is in seconds per job; `data` is the folder of the suite's recorded systems, if it has
+    any. On Ray every machine needs this package, and `data` at the same path.
     """
-    waiting = _slow_first(jobs)[::-1]  # taken from the end
-    deaths: Counter[str] = Counter()
-    modules = _modules(jobs)
-    workers: list[Worker] = []
-    with log.open("a", encoding="utf-8") as file, selectors.DefaultSelector() as listening:
-
-        def hire() -> None:
-            worker = Worker(modules, file)
-            workers.append(worker)
-            listening.register(worker.answers, selectors.EVENT_READ, worker)
-            worker.start(waiting.pop(), limit, data)
-
-        try:
-            for _ in range(min(processes, len(waiting))):
-                hire()
-            while any(worker.job for worker in workers):
-                for key, _ in listening.select():
-                    worker: Worker = key.data
-                    job = worker.job
-                    assert job is not None
-                    result = worker.finish()
-                    deaths[job.key] += result is None
-                    if result is None and deaths[job.key] <= RETRIES:
-                        waiting.append(job)
-                    else:
-                        _save(store, job, result or worker.death, limit)
-                        done(job)
-                    if worker.process.poll() is not None:
-                        listening.unregister(worker.answers)
-                        if waiting:
-                            hire()
-                    elif waiting:
-                        worker.start(waiting.pop(), limit, data)
-        finally:
-            for worker in workers:
-                worker.stop()
-
-
-def run_jobs_on_ray(
-    jobs: Sequence[Job],
-    store: Store,
-    *,
-    limit: float,
-    workers: Workers,
-    done: Callable[[Job], None],
-    data: Path | None = None,
-) -> None:
-    """The same on Ray; every machine needs Forecause, and `data` at the same path."""
-    ordered = _slow_first(jobs)
-    run = partial(_run_beside_ray, modules=_modules(jobs), limit=limit, data=data)
-    for answer in fan_out(run, ordered, workers, RETRIES):
+    ordered = sorted(jobs, key=lambda job: find_method(job.method).cost)[::-1]
+    used = dict.fromkeys(m for job in jobs for m in find_method(job.method).preload)
+    log.touch()
+    isolation = Isolation(limit, (*ALWAYS_USED, *used), log if workers.ray is None else None)
+    measured = partial(measured_job, data=None if data is None else str(data))
+    asked = [job.to_dict() for job in ordered]
+    for answer in fan_out(measured, asked, workers, RETRIES, isolation):
+        if isinstance(answer.error, TimeLimit):
+            result: Result = {"status": "timeout", "seconds": limit}
+        else:
+            result = answer.found or {"status": "failed", "error": str(answer.error)}
+        finished = datetime.now(UTC).isoformat(timespec="seconds")
         job = ordered[answer.number]
-        failed = {"status": "failed", "error": str(answer.error)}
-        _save(store, job, answer.found or failed, limit)
+        store.save(job, {**result, "limit": limit, "finished": finished})
         done(job)
 
 
-_beside: dict[tuple[str, ...], Worker] = {}  # by what it imported
+def measured_job(job: dict[str, Any], data: str | None = None) -> Result:
+    """`run_job` with its processor time and memory; an error is a result, too.
 
-
-def _run_beside_ray(job: Job, modules: tuple[str, ...], limit: float, data: Path | None) -> Result:
-    """Run a job in a process that this Ray worker keeps beside itself.
-
-    Jobs are forked, and a Ray worker is full of threads that must not be. When Ray ends the
-    worker, the process's input ends and it follows.
+    Memory is the most that this process held, beyond what it held at the start.
     """
-    for _ in range(RETRIES + 1):
-        worker = _beside.pop(modules, None) or Worker(modules, log=None)
-        worker.start(job, limit, data)
-        result = worker.finish()
-        if result is not None:
-            _beside[modules] = worker
-            return result
-        worker.stop()
-    return worker.death
+    before = _memory_mb()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = run_job({**job, "data": data})
+    except Exception as error:
+        result = {"status": "failed", "error": f"{type(error).__name__}: {error}"[:MOST_ERROR]}
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    result["cpu_seconds"] = round(usage.ru_utime + usage.ru_stime, 3)
+    result["memory_mb"] = round(max(0.0, _peak_mb() - before), 1)
+    return result
 
 
-def _slow_first(jobs: Sequence[Job]) -> list[Job]:
-    return sorted(jobs, key=lambda job: find_method(job.method).cost)[::-1]
+def run_job(job: dict[str, Any]) -> dict[str, Any]:
+    """Get the system, run the method and score its answers, all in this process."""
+    method = find_method(job["method"])
+    panel, truth = system_of(job)
+    max_lag = job["system"]["max_lag"]
+    expected = method.expected(panel, max_lag)  # asked before the clock starts
+    score = score_summary if "dataset" in job["system"] else score_answer
+    start = time.perf_counter()
+    try:
+        answers = method.answers(panel, max_lag, job["seed"], truth)
+    except MissingExtra as error:
+        return {"status": "missing", "error": str(error)}
+    seconds = time.perf_counter() - start
+    scored = [
+        {"label": answer.label, **score(answer.graph, truth), "extra": dict(answer.extra)}
+        for answer in answers
+    ]
+    return {"status": "done", "seconds": round(seconds, 3), **expected, "answers": scored}
 
 
-def _modules(jobs: Sequence[Job]) -> tuple[str, ...]:
-    """What the methods of the jobs import."""
-    return tuple(dict.fromkeys(m for job in jobs for m in find_method(job.method).preload))
+def system_of(job: dict[str, Any]) -> tuple[Panel, LaggedGraph]:
+    """The data of a job and its truth: simulated, made by a suite's own function, or recorded."""
+    system = job["system"]
+    if "maker" in system:
+        module, _, name = system["maker"].partition(":")
+        made = getattr(importlib.import_module(module), name)
+        settings = {key: value for key, value in system.items() if key != "maker"}
+        panel, truth = made(rows=job["rows"], seed=job["seed"], **settings)
+        return panel, truth
+    if "dataset" in system:
+        from forecause_bench.real.source import load
+
+        dataset = load(system, job["rows"], job["seed"], job.get("data"))
+        return dataset.panel, dataset.truth
+    simulated = simulate(rows=job["rows"], seed=job["seed"], **system)
+    return simulated.panel, simulated.graph
 
 
-def _save(store: Store, job: Job, result: Result, limit: float) -> None:
-    finished = datetime.now(UTC).isoformat(timespec="seconds")
-    store.save(job, {**result, "limit": limit, "finished": finished})
+def _memory_mb() -> float:
+    """What this process holds now; where that is not told, the most it held."""
+    try:
+        pages = int(Path(f"/proc/{os.getpid()}/statm").read_text(encoding="ascii").split()[1])
+    except OSError:
+        return _peak_mb()
+    return pages * resource.getpagesize() / 1e6
+
+
+def _peak_mb() -> float:
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6

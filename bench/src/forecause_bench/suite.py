@@ -10,7 +10,12 @@ BY_ROWS = "rows"  # stands for the paper's column of the same number of rows
 PAPER_ROWS = {50_000: "50K", 100_000: "100K", 1_000_000: "1M"}
 SIX_HOURS = 6 * 3600.0  # the paper's time limit
 
-System = Mapping[str, Any]  # for simulate, besides rows and seed, or a dataset
+System = Mapping[str, Any]
+"""Settings of one system besides rows and seed, always with `max_lag`.
+
+They are those of forecause.simulate; or of the function `maker` ("module:name"), which is called
+with all of them, rows and seed and gives a panel and its true graph; or name a recorded `dataset`.
+"""
 
 # The paper's graphs have 2.7 causes per variable and, to judge by its recall at k = 3, at most 3.
 BASE: System = {"nodes": 10, "max_lag": 5, "in_degree": 2.7, "max_in_degree": 3}

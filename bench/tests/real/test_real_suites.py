@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 
 from forecause.errors import InputError
 from forecause.graph import LaggedGraph, empty_scores
-from forecause_bench import run, worker
+from forecause_bench import run, runner
 from forecause_bench.aggregate import Column, Results, Row
 from forecause_bench.jobs import jobs_of
 from forecause_bench.methods import METHODS
@@ -34,7 +34,7 @@ def in_this_process(monkeypatch):
 
     def run_jobs(jobs, store, *, done, data, **_):
         for job in jobs:
-            store.save(job, worker.run_job(job.to_dict() | {"data": data}))
+            store.save(job, runner.run_job(job.to_dict() | {"data": data}))
             done(job)
 
     monkeypatch.setattr(run, "run_jobs", run_jobs)
@@ -137,7 +137,7 @@ def test_lorenz_needs_no_folder_and_has_rows():
     suite = narrowed(
         with_data(SUITES["lorenz96"], None), methods=["var-fdr"], columns=["forcing 10"], rows=[250]
     )
-    found = worker.run_job(jobs_of(suite)[0].to_dict())["answers"][0]["metrics"]
+    found = runner.run_job(jobs_of(suite)[0].to_dict())["answers"][0]["metrics"]
     assert found["summary"]["true_edges"] == 40
     assert found["summary_no_self"]["true_edges"] == 30
     assert found["summary"]["auroc"] > 0.8

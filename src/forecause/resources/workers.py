@@ -1,7 +1,8 @@
 """Independent pieces of work, done here, by processes on this machine, or over Ray.
 
 Results come as they are ready, so that the caller can store each at once. A worker that dies is
-replaced and its piece tried again; a piece that keeps killing its worker fails alone.
+replaced and its piece tried again; a piece that keeps killing its worker fails alone. The pool of
+processes is pebble's.
 """
 
 from __future__ import annotations
@@ -10,23 +11,33 @@ import multiprocessing
 import os
 import pickle
 import signal
+import socket
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
+from functools import partial
+from multiprocessing import connection
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from forecause.errors import ForecauseError, InputError
 
 RETRIES = 2  # of a piece whose worker died
+THREADS = "OMP_NUM_THREADS"
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 class WorkerDied(ForecauseError, RuntimeError):
     """A piece of work whose worker died every time."""
+
+
+class TimeLimit(ForecauseError, TimeoutError):
+    """A piece of work that took longer than it may."""
 
 
 @dataclass(frozen=True)
@@ -65,24 +76,42 @@ class Answer(Generic[Result]):
         return self.found  # type: ignore[return-value]  # None is a result, too
 
 
+@dataclass(frozen=True)
+class Isolation:
+    """Every piece in a fresh process, which is ended with all it started when its time is over.
+
+    The process is forked from one that has imported `modules`, since importing anew takes longer
+    than most pieces.
+    """
+
+    seconds: float  # per piece
+    modules: tuple[str, ...] = ()
+    log: Path | None = None  # what pieces print and complain; None: where this process does
+
+
 def fan_out(
     function: Callable[[Item], Result],
     items: Sequence[Item],
     workers: Workers = HERE,
     retries: int = RETRIES,
+    isolation: Isolation | None = None,
 ) -> Iterator[Answer[Result]]:
     """`function` of every item, each answer as soon as it is there.
 
     Unless all is done here, the function, the items and the results travel as pickles: the
-    function must be importable by name, or a functools.partial of one that is.
+    function must be importable by name, or a functools.partial of one that is. With `isolation`
+    nothing is done here, and a piece over its time answers with `TimeLimit`.
     """
     if workers.ray is not None:
         from forecause.resources.over_ray import answers
 
-        return answers(function, items, workers, retries)
-    if workers.processes == 1 or len(items) < 2:
+        if isolation is None:
+            return answers(function, items, workers, retries)
+        alone = partial(_alone, function=function, isolation=isolation, retries=retries)
+        return answers(alone, items, workers, retries)
+    if isolation is None and (workers.processes == 1 or len(items) < 2):
         return _answers_here(function, items)
-    return _answers_of_processes(function, items, workers.processes, retries)
+    return _answers_of_processes(function, items, workers.processes, retries, isolation)
 
 
 def gather(
@@ -135,91 +164,126 @@ def _answers_here(
         yield answer
 
 
-class _Helper:
-    """A process of this machine and the piece it is at.
-
-    Spawned, not forked: a fork of a process with threads can hang. A pipe for each tells which of
-    them died, which a pool does not.
-    """
-
-    def __init__(self, function: bytes) -> None:
-        context = multiprocessing.get_context("spawn")
-        self.number = -1
-        self.pipe, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs, function), daemon=True)
-        self.process.start()
-        theirs.close()
-
-    def start(self, number: int, item: Any) -> None:
-        self.number = number
-        with suppress(BrokenPipeError):  # a dead worker is noticed when its answer is read
-            self.pipe.send_bytes(pickle.dumps(item))
-
-    def answer(self) -> Answer[Any] | None:
-        """None if the process died."""
-        try:
-            return received(self.number, self.pipe.recv_bytes())
-        except (EOFError, ConnectionResetError):
-            self.process.join()
-            return None
-
-    def stop(self) -> None:
-        self.process.kill()
-        self.process.join()
-        self.pipe.close()
+def _alone(item: Any, function: Any, isolation: Isolation, retries: int) -> Any:
+    """A piece in a process beside this one, which is a worker of Ray."""
+    (answer,) = _answers_of_processes(function, [item], 1, retries, isolation)
+    return answer.value
 
 
 def _answers_of_processes(
-    function: Callable[[Item], Result], items: Sequence[Item], processes: int, retries: int
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
+    processes: int,
+    retries: int,
+    isolation: Isolation | None,
 ) -> Iterator[Answer[Result]]:
-    pickled = pickle.dumps(function)
-    waiting = list(range(len(items)))[::-1]  # taken from the end
-    deaths: Counter[int] = Counter()
-    busy: list[_Helper] = []
+    """The pool: pieces are started in order, those whose worker died once more at the end."""
+    from pebble import ProcessExpired
 
-    def start(helper: _Helper) -> None:
-        number = waiting.pop()
-        helper.start(number, items[number])
-        busy.append(helper)
+    pickled, deaths = pickle.dumps(function), Counter[int]()
+    seconds = isolation.seconds if isolation else None
+    running: dict[Future[bytes], int] = {}
+    with _pool(min(processes, len(items) or 1), isolation) as pool:
 
-    try:
-        while waiting or busy:
-            while waiting and len(busy) < processes:
-                start(_Helper(pickled))
-            ready = wait([helper.pipe for helper in busy])
-            for helper in [one for one in busy if one.pipe in ready]:
-                busy.remove(helper)
-                answer, code = helper.answer(), helper.process.exitcode
-                if answer is None:
-                    helper.stop()
-                    deaths[helper.number] += 1
-                    if deaths[helper.number] <= retries:
-                        waiting.append(helper.number)
+        def start(number: int) -> None:
+            arguments = [pickled, pickle.dumps(items[number])]
+            running[pool.schedule(perform, args=arguments, timeout=seconds)] = number
+
+        for number in range(len(items)):
+            start(number)
+        while running:
+            ready, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in ready:
+                number = running.pop(future)
+                try:
+                    answer = received(number, future.result())
+                except TimeoutError:
+                    late = TimeLimit(f"Piece {number + 1} took longer than {seconds:g} s.")
+                    answer = Answer(number, error=late)
+                except ProcessExpired as expired:
+                    deaths[number] += 1
+                    if deaths[number] <= retries:
+                        start(number)
                         continue
-                    answer = died(helper.number, deaths[helper.number], f"with code {code}")
-                elif waiting:
-                    start(helper)
-                else:
-                    helper.stop()
+                    answer = died(number, deaths[number], f"with code {expired.exitcode}")
                 yield answer
+
+
+@contextmanager
+def _pool(processes: int, isolation: Isolation | None) -> Iterator[Any]:
+    """Processes that end with this block, or with this process, however suddenly.
+
+    None is forked from this process: a fork of a process with threads can hang.
+    """
+    from pebble import ProcessPool
+
+    server = isolation is not None and "forkserver" in multiprocessing.get_all_start_methods()
+    context = multiprocessing.get_context("forkserver" if server else "spawn")
+    if isolation is not None and server:
+        _start_server(context, isolation.modules)
+    log = None if isolation is None else isolation.log
+    pool: Any = ProcessPool(
+        processes,
+        max_tasks=0 if isolation is None else 1,
+        initializer=_begin,
+        initargs=[log],
+        context=context,
+    )
+    try:
+        yield pool
     finally:
-        for helper in busy:
-            helper.stop()
+        pool.stop()
+        pool.join()
 
 
-def _serve(pipe: Connection, function: bytes) -> None:
-    """The life of a helper: one thread each, since every core has a process of its own."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the caller, who ends the helpers
+def _start_server(context: Any, modules: Sequence[str]) -> None:
+    """The process that all are forked from, with one thread each, as the libraries read it."""
+    from multiprocessing.forkserver import ensure_running
+
+    context.set_forkserver_preload(list(modules))
+    before = os.environ.get(THREADS)
+    os.environ[THREADS] = "1"
+    try:
+        ensure_running()
+    finally:
+        if before is None:
+            del os.environ[THREADS]
+        else:
+            os.environ[THREADS] = before
+
+
+def _begin(log: Path | None) -> None:
+    """The first thing a process does: one thread, since every core has a process of its own."""
+    if log is not None:
+        with log.open("a", encoding="utf-8") as file:
+            os.dup2(file.fileno(), 2)
     os.dup2(2, 1)  # what foreign code prints is no result of the caller's
-    os.environ["OMP_NUM_THREADS"] = "1"
+    os.environ[THREADS] = "1"
     if "torch" in sys.modules:  # imported by the caller's script, before the line above
         sys.modules["torch"].set_num_threads(1)
-    while True:
-        try:
-            item = pipe.recv_bytes()
-        except EOFError:  # the caller is gone
-            return
-        pipe.send_bytes(perform(function, item))
+    if hasattr(os, "setsid"):
+        os.setsid()  # Ctrl-C is for the caller; and what a piece starts can be ended with it
+        _end_together()
+
+
+def _end_together() -> None:
+    """On SIGTERM, or when the caller is gone, end this process and all it started.
+
+    A thread waits for both, since a handler would have to wait for compiled code to return.
+    """
+    heard, told = socket.socketpair()
+    told.setblocking(False)
+    signal.signal(signal.SIGTERM, lambda _signal, _frame: None)
+    signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        connection.wait([heard, *([parent.sentinel] if parent else [])])
+        os.killpg(0, signal.SIGKILL)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.kept = (heard, told)  # type: ignore[attr-defined]  # open as long as the thread
+    watcher.start()
 
 
 def _portable(error: Exception) -> Exception:
