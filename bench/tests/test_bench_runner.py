@@ -14,10 +14,9 @@ from forecause.errors import MissingExtra
 from forecause_bench import run, runner
 from forecause_bench.aggregate import Results
 from forecause_bench.document import to_markdown
-from forecause_bench.jobs import jobs_of
+from forecause_bench.jobs import Store, jobs_of
 from forecause_bench.methods import METHODS
 from forecause_bench.run import narrowed, run_suite
-from forecause_bench.store import Store
 from forecause_bench.suites import SUITES
 from forecause_bench.tables import document
 from heard import Heard

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from forecause.errors import InputError
-from forecause_bench.jobs import Job
-from forecause_bench.store import Store
+from forecause_bench.jobs import Job, Store
 
 JOB = Job("quick", "linear", {"nodes": 3, "max_lag": 1}, 100, 0, "pcmci+")
 DONE = {"status": "done", "seconds": 1.5, "answers": []}

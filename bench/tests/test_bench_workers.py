@@ -6,9 +6,8 @@ from dying_jobs import die_at_first
 from forecause.progress import Progress
 from forecause.resources.workers import Workers
 from forecause_bench import runner
-from forecause_bench.jobs import jobs_of
+from forecause_bench.jobs import Store, jobs_of
 from forecause_bench.run import narrowed, run_suite
-from forecause_bench.store import Store
 from forecause_bench.suites import SUITES
 
 SUITE = narrowed(SUITES["quick"], rows=[300], seeds=2, methods=["random"], columns=["linear"])

@@ -8,7 +8,7 @@ from forecause.forecast.screen import MOST_INPUTS
 from forecause.graph.metrics import score_graph
 from forecause.resources.budget import Plan, Share
 from forecause.simulate import simulate
-from forecause_bench.screening import screened_inputs
+from forecause_bench.studies import screened_inputs
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from forecause_bench.jobs import Result
 from forecause_bench.methods import METHODS
-from forecause_bench.store import Result
 from forecause_bench.suite import Cell, Suite
 
 OF_THE_JOB = ("seconds", "memory_mb", "expected_seconds")  # not of a graph

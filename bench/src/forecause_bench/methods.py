@@ -183,12 +183,10 @@ METHODS: dict[str, Method] = {
     "intervention-agreement": _studied("DOT", "intervention_agreement"),
     "known-domains": _studied("Forecause, segments known", "known_domains", "domains"),
     "domain-input": _studied("Transformer", "domain_input", "domains"),
-    "latent-refinement": _studied("Forecause", "latent_refinement", "refinement", cost=20.0),
-    "instantaneous-refinement": _studied(
-        "Forecause", "instantaneous_refinement", "refinement", cost=20.0
-    ),
+    "latent-refinement": _studied("Forecause", "latent_refinement", cost=20.0),
+    "instantaneous-refinement": _studied("Forecause", "instantaneous_refinement", cost=20.0),
     "transfer": _studied("Pretraining", "transfer_arms", "transfer"),
-    "screen": _studied("Screen: what a network reads", "screened_inputs", "screening", cost=2.0),
+    "screen": _studied("Screen: what a network reads", "screened_inputs", cost=2.0),
     "unknown-regimes": _studied("Forecause, regimes", "unknown_regimes", "domains", cost=2.0),
     **{f"{name}-by-domain": _rival_by_domain(name) for name in BY_DOMAIN},
 }

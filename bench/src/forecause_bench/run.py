@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import platform
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from forecause.errors import InputError
@@ -13,12 +15,10 @@ from forecause.progress import QUIET, Progress
 from forecause.resources.workers import Workers
 from forecause_bench.aggregate import Results
 from forecause_bench.document import to_html, to_markdown
-from forecause_bench.jobs import Job, jobs_of
-from forecause_bench.machine import describe_machine
+from forecause_bench.jobs import Job, Result, Store, jobs_of
 from forecause_bench.methods import find_method
 from forecause_bench.real.source import is_recorded, with_data
 from forecause_bench.runner import run_jobs
-from forecause_bench.store import Result, Store
 from forecause_bench.suite import Suite
 from forecause_bench.suites import SUITES, find_suite
 from forecause_bench.verdict import verdict
@@ -163,6 +163,16 @@ def command(suite: Suite) -> str:
     return shlex.join(words)
 
 
+def describe_machine() -> str:
+    """Processor, cores, memory and the versions that decide the figures, in one line."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    packages = [f"{name} {_version(name)}" for name in ("torch", "numpy", "tigramite", "lingam")]
+    return (
+        f"{_processor()}, {os.cpu_count()} cores, {memory:.0f} GiB of memory, "
+        f"{platform.system()}, Python {platform.python_version()}, {', '.join(packages)}"
+    )
+
+
 def _run_open_jobs(
     suite: Suite,
     store: Store,
@@ -191,3 +201,20 @@ def _run_open_jobs(
 def _stored(suite: Suite, store: Store) -> list[Result]:
     found = (store.load(job) for job in jobs_of(suite))
     return [result for result in found if result is not None]
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "missing"

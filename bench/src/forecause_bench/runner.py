@@ -23,10 +23,9 @@ from forecause.errors import MissingExtra
 from forecause.graph.lagged import LaggedGraph
 from forecause.resources.workers import Isolation, TimeLimit, Workers, fan_out
 from forecause.simulate import simulate
-from forecause_bench.jobs import Job
+from forecause_bench.jobs import Job, Result, Store
 from forecause_bench.methods import find_method
 from forecause_bench.scoring import score_answer, score_summary
-from forecause_bench.store import Result, Store
 
 RETRIES = 1  # of a job whose process died
 MOST_ERROR = 500  # characters of an error that are kept

@@ -1,4 +1,4 @@
-"""Studies of one fit: several readouts, rules and scores from a single training."""
+"""Studies of one fit or one graph: readouts, rules and scores of a training, and refinements."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ from forecause.data.windows import Windows
 from forecause.edges.reading import LEAST_SHARE, READ_WINDOWS
 from forecause.edges.select import false_discovery, global_top_k, top_k, uniform
 from forecause.forecast import Forecaster, fit_forecaster
+from forecause.forecast.fitting import closed_forms
 from forecause.forecast.forecaster import Lesson
 from forecause.forecast.models.additive import Additive, AdditiveSettings
 from forecause.forecast.models.deep_transformer import DeepTransformerSettings
 from forecause.forecast.registry import seeded_build
+from forecause.forecast.screen import MANY, strongest_inputs
 from forecause.graph import LaggedGraph, empty_scores
 from forecause.method import discover
+from forecause.refine.instantaneous import refine_instantaneous
+from forecause.refine.latent import refine_latent
 from forecause.regression.moments import Moments
 from forecause.regression.splines import place_knots
 from forecause_bench.methods import Answer
@@ -26,6 +30,7 @@ K = 3  # the paper's row top-k
 ROW_KS = range(1, 6)
 GLOBAL_KS = range(3, 37, 3)
 UNCERTAINTY_GLOBAL_K = 15
+HELD_OUT = 0.2  # as in a discovery
 
 
 def deep_variants(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
@@ -108,6 +113,42 @@ def selection_rules(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
     answers.append(_answer(crossed, mirror(crossed, 0.1), "mirror of cross-fitted MLPs, 10%"))
     answers.append(_answer(scores, widest_gap(scores), "widest gap of log scores"))
     return answers
+
+
+def screened_inputs(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
+    """Every input that a network would read as an edge; all of them where there are few."""
+    windows = Windows.of(panel, max_lag)
+    steps, variables = windows.shape
+    reads = np.ones((variables, windows.inputs), dtype=bool)
+    if windows.inputs > MANY:
+        kinds = closed_forms(windows)
+        models = [fit_forecaster(k, windows, held_out=HELD_OUT, seed=seed)[0] for k in kinds]
+        places = strongest_inputs(models, windows.split(HELD_OUT)[0]).numpy()
+        reads[:] = False
+        np.put_along_axis(reads, places, True, axis=1)
+    by_step = reads.reshape(variables, steps, variables)  # the last step is lag 1
+    scores = empty_scores(panel.variables, steps)
+    scores = scores.copy(data=by_step[:, ::-1].transpose(0, 2, 1).astype(float))
+    return [Answer(LaggedGraph.from_scores(scores, scores > 0))]
+
+
+def latent_refinement(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
+    """The discovered graph, and the one without what hidden causes explain."""
+    graph = discover(panel, max_lag, seed=seed, device="cpu").graph
+    return [
+        Answer(graph, "as discovered"),
+        Answer(refine_latent(panel, graph), "refined"),
+    ]
+
+
+def instantaneous_refinement(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
+    """The discovered graph, and those with edges at lag 0 by either method."""
+    graph = discover(panel, max_lag, seed=seed, device="cpu").graph
+    return [
+        Answer(graph, "as discovered (lagged)"),
+        Answer(refine_instantaneous(panel, graph), "refined by PCMCI+"),
+        Answer(refine_instantaneous(panel, graph, method="dynotears"), "refined by DYNOTEARS"),
+    ]
 
 
 def _classical_p_values(windows: Windows) -> xr.DataArray:

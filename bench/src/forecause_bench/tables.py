@@ -23,12 +23,16 @@ from forecause_bench.document import (
     Text,
 )
 from forecause_bench.growth import growth_tables
+from forecause_bench.jobs import Result
 from forecause_bench.methods import METHODS
 from forecause_bench.paper import Figure, paper_figure
-from forecause_bench.real.published import published_tables
+from forecause_bench.real.page import (
+    REAL_NAMES,
+    REAL_READING,
+    REAL_VIEWS,
+    published_tables,
+)
 from forecause_bench.real.source import is_real
-from forecause_bench.real.words import REAL_NAMES, REAL_READING, REAL_VIEWS
-from forecause_bench.store import Result
 from forecause_bench.verdict import verdict
 
 NAMES = {

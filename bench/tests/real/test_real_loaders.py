@@ -8,8 +8,7 @@ from recorded import GENE_EDGES, GENES, write_causaltime, write_dream3, write_ne
 
 from forecause.data import Windows
 from forecause.errors import InputError
-from forecause_bench.real import causaltime, dream3, netsim
-from forecause_bench.real.lorenz96 import generate
+from forecause_bench.real.loaders import causaltime, dream3, lorenz96, netsim
 
 
 def pairs(dataset):
@@ -19,7 +18,7 @@ def pairs(dataset):
 
 def test_dream3_has_one_panel_of_series_that_no_window_crosses(tmp_path):
     write_dream3(tmp_path)
-    (found,) = dream3.datasets(tmp_path, "dream3_10_0")
+    (found,) = dream3(tmp_path, "dream3_10_0")
     assert found.name == "dream3_10_0"
     assert found.panel.variables == GENES
     assert found.panel.starts.tolist() == [0, 21, 42, 63]
@@ -29,7 +28,7 @@ def test_dream3_has_one_panel_of_series_that_no_window_crosses(tmp_path):
 
 def test_netsim_has_a_system_per_subject_and_arrows_from_row_to_column(tmp_path):
     write_netsim(tmp_path)
-    found = netsim.datasets(tmp_path, "fMRI_15")
+    found = netsim(tmp_path, "fMRI_15")
     assert [dataset.name for dataset in found][:2] == ["fMRI_15, subject 1", "fMRI_15, subject 2"]
     assert [dataset.panel.rows for dataset in found] == [60, 60, 60]
     selves = {(f"R{i}", f"R{i}") for i in (1, 2, 3)}
@@ -40,7 +39,7 @@ def test_netsim_has_a_system_per_subject_and_arrows_from_row_to_column(tmp_path)
 
 def test_causaltime_uses_the_first_half_of_the_columns_and_effect_by_cause(tmp_path):
     write_causaltime(tmp_path)
-    (found,) = causaltime.datasets(tmp_path, "pm25")
+    (found,) = causaltime(tmp_path, "pm25")
     assert found.panel.values.shape == (5 * 30, 3)
     assert np.abs(found.panel.values).max() < 100  # the residuals are 1e6
     assert len(found.panel.starts) == 5
@@ -48,7 +47,7 @@ def test_causaltime_uses_the_first_half_of_the_columns_and_effect_by_cause(tmp_p
 
 
 def test_lorenz_is_driven_by_its_neighbours_and_itself():
-    found = generate(50, 3, nodes=6, forcing=10.0)
+    found = lorenz96(50, 3, nodes=6, forcing=10.0)
     assert found.panel.rows == 50
     assert {s for s, t in pairs(found) if t == "X3"} == {"X1", "X2", "X3", "X4"}
 
@@ -57,11 +56,11 @@ def test_a_fingerprint_tells_data_and_truth_apart(tmp_path):
     for place, seed in (("a", 0), ("b", 0), ("c", 9)):
         write_dream3(tmp_path / place, seed=seed)
     first, same, other = (
-        dream3.datasets(tmp_path / place, "dream3_10_0")[0].fingerprint() for place in "abc"
+        dream3(tmp_path / place, "dream3_10_0")[0].fingerprint() for place in "abc"
     )
     truth = tmp_path / "b" / "dream3_10_0_true.txt"
     truth.write_text(truth.read_text().replace("G3\tG1\t0", "G3\tG1\t1"))
-    changed = dream3.datasets(tmp_path / "b", "dream3_10_0")[0].fingerprint()
+    changed = dream3(tmp_path / "b", "dream3_10_0")[0].fingerprint()
     assert first == same
     assert len({first, other, changed}) == 3
 
@@ -108,4 +107,4 @@ def test_a_file_of_another_shape_is_refused(tmp_path, write, spoil, load, item, 
     write(tmp_path)
     spoil(tmp_path)
     with pytest.raises(InputError, match=sentence):
-        load.datasets(tmp_path, item)
+        load(tmp_path, item)

@@ -12,16 +12,15 @@ from forecause.errors import InputError
 from forecause.graph import LaggedGraph, empty_scores
 from forecause_bench import run, runner
 from forecause_bench.aggregate import Column, Results, Row
-from forecause_bench.jobs import jobs_of
+from forecause_bench.jobs import Store, jobs_of
 from forecause_bench.methods import METHODS
 from forecause_bench.paper import Figure, paper_figure, paper_rows
-from forecause_bench.real import dream3
+from forecause_bench.real.loaders import dream3
 from forecause_bench.real.source import with_data
 from forecause_bench.real.suites import REAL_SUITES
 from forecause_bench.rivals import run_baseline
 from forecause_bench.run import command, narrowed, run_suite
 from forecause_bench.scoring import score_summary
-from forecause_bench.store import Store
 from forecause_bench.suites import SUITES, describe_suites
 from forecause_bench.verdict import verdict
 
@@ -77,7 +76,7 @@ def test_a_run_scores_the_summary_graph_alone(finished, folder):
     assert done.ran == len(jobs_of(results.suite)) == 4
     column = Column("network 0", results.suite.cells[0], 0)
     entry = results.entry(Row("var-fdr"), column, "summary_no_self/auroc")
-    (dataset,) = dream3.datasets(folder, "dream3_10_0")
+    (dataset,) = dream3(folder, "dream3_10_0")
     scores = run_baseline("var-fdr", dataset.panel, 2).scores.max("lag").values
     others = ~np.eye(3, dtype=bool)
     truth = dataset.truth.adjacency.any("lag").values

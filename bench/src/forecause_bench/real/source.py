@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from forecause.errors import InputError
-from forecause_bench.real.dataset import Dataset
+from forecause_bench.real.loaders import RECORDED, Dataset, lorenz96
 from forecause_bench.suite import Cell, Suite
-
-RECORDED = ("causaltime", "dream3", "netsim")  # modules here that read a folder
 
 
 def is_real(suite: Suite) -> bool:
@@ -50,10 +47,8 @@ def load(system: Mapping[str, Any], rows: int, seed: int, folder: str | None) ->
     with several, seed i takes the i-th.
     """
     if system["dataset"] not in RECORDED:
-        from forecause_bench.real.lorenz96 import generate
-
         equation = {k: v for k, v in system.items() if k not in ("dataset", "max_lag")}
-        return generate(rows, seed, **equation)
+        return lorenz96(rows, seed, **equation)
     assert folder is not None
     found = _datasets(system, Path(folder))
     return found[seed if len(found) > 1 else 0]
@@ -69,6 +64,4 @@ def _marked(cell: Cell, seeds: int, folder: Path) -> Cell:
 
 
 def _datasets(system: Mapping[str, Any], folder: Path) -> list[Dataset]:
-    loader = importlib.import_module(f"forecause_bench.real.{system['dataset']}")
-    found: list[Dataset] = loader.datasets(folder, system["item"])
-    return found
+    return RECORDED[system["dataset"]](folder, system["item"])

@@ -1,13 +1,42 @@
-"""The paper's own table of a real suite, whole: it has methods that are not run here."""
+"""What the page of a real suite says, how it calls its metrics, and the paper's own table of it.
+
+That table is shown whole: it has methods that are not run here.
+"""
 
 from __future__ import annotations
 
 from forecause_bench.aggregate import Results
 from forecause_bench.document import Block, Heading, Paragraph, Table, Text
 from forecause_bench.paper import Figure, paper_rows
-from forecause_bench.real.words import REAL_NAMES
 
 DIGITS = 3
+_SELF = {"summary": "self-links included", "summary_no_self": "without self-links"}
+_METRICS = {
+    "auroc": "AUROC",
+    "average_precision": "Average precision",
+    "auprc_trapezoid": "AUPRC by trapezoids",
+}
+REAL_NAMES = {
+    f"{view}/{metric}": f"{name} of the summary graph, {which}"
+    for view, which in _SELF.items()
+    for metric, name in _METRICS.items()
+}
+REAL_VIEWS = {
+    "summary_no_self/auroc": "AUROC without self-links",
+    "summary/auroc": "AUROC",
+    "summary_no_self/average_precision": "average precision without self-links",
+    "summary/average_precision": "average precision",
+    "summary_no_self/f1": "F1 without self-links",
+    "summary/f1": "F1",
+}
+REAL_READING = (
+    "The truth says which variable drives which, not when: a pair's score is its largest over the "
+    "lags. Mean ± standard deviation over seeds. AUROC and average precision tell how well the "
+    "pairs are ranked, whatever edges a method chooses; the AUPRC by trapezoids is the area under "
+    "straight lines between the points of the precision-recall curve, from recall 0 and precision "
+    "1 on, as some published tables have it. Bold is best, underlined second, among the methods "
+    "with a result for every seed. No method in this section sees the truth."
+)
 
 
 def published_tables(results: Results) -> list[Block]:
