@@ -110,7 +110,6 @@ def test_a_label_sorted_by_series_stays_with_its_rows():
         (weather(), ["wether"], "no label column 'wether'.*did you mean 'weather'"),
         ([1, "1"] * 30, ["weather"], "differ in type but not in text"),
         ([[1], [2]] * 30, ["weather"], "must be text, numbers or booleans"),
-        (weather(), [], "name it: with --labels weather if it is a variable of labels"),
     ],
 )
 def test_what_cannot_be_a_label_is_told_in_a_sentence(column, asked, sentence):
@@ -151,3 +150,9 @@ def test_numbers_alone_are_columns_of_their_own():
     assert coding.variables == ("a", "b")
     assert coding.of_column.tolist() == coding.first.tolist() == [0, 1]
     assert coding.numeric_columns.tolist() == [0, 1]
+
+
+def test_a_text_column_of_few_values_offers_to_be_a_label():
+    panel = Panel.of({"a": np.arange(60.0), "weather": pd.Series(weather())})
+    assert panel.variables == ("a",)
+    assert "--labels weather makes it a variable" in panel.notes[0]

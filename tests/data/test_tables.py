@@ -74,7 +74,7 @@ def test_arrays_name_their_columns_by_number(array):
 
 def test_masked_values_are_missing():
     masked = np.ma.masked_greater(VALUES, 1.0)
-    np.testing.assert_array_equal(np.isnan(Panel.of(masked).values), VALUES > 1.0)
+    np.testing.assert_array_equal(np.isnan(Panel.of(masked, gaps="drop").values), VALUES > 1.0)
 
 
 def test_three_dimensions_are_series_time_variable():
@@ -131,7 +131,7 @@ def test_missing_cells_stay_missing(library):
         "i": [*range(20), None, *range(21, 40)],
         "b": [True, None, *[True, False] * 19],
     }
-    panel = Panel.of(library(columns))
+    panel = Panel.of(library(columns), gaps="drop")
     assert np.argwhere(np.isnan(panel.values)).tolist() == [[0, 0], [1, 2], [20, 1]]
 
 
@@ -188,9 +188,9 @@ def test_series_with_other_columns_are_refused():
 
 def test_a_fault_in_a_list_names_its_place():
     broken = FRAME.astype(object)
-    broken.iloc[3, 1] = "n/a"
+    broken.iloc[3, 1] = "bad"
     assert refusal([FRAME, broken]).startswith(
-        "In series 2: Column 'b' holds numbers, but 'n/a' in row 4"
+        "In series 2: Column 'b' holds numbers, but 'bad' in row 4"
     )
     infinite = FRAME.copy()
     infinite.iloc[3, 1] = np.inf
@@ -269,21 +269,93 @@ def test_levels_of_a_pandas_index_may_be_named():
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"b": ["x", "y"] * 20}, "Column 'b' holds text ('x' in row 1); remove it or name it"),
-        ({"b": [*"123", "n/a", *"5" * 36]}, "Column 'b' holds numbers, but 'n/a' in row 4"),
-        ({"b": [*"123", "-", *"5" * 36]}, "Column 'b' holds numbers, but '-' in row 4"),
+        ({"b": [*"123", "bad", *"5" * 36]}, "Column 'b' holds numbers, but 'bad' in row 4"),
         ({"b": ["1,5", "2,5"] * 20}, "'1,5' in row 1, a number with a decimal comma"),
-        ({"b": HOURS - HOURS[0]}, "Column 'b' holds dates"),
         ({"b": VALUES[:, 1] * 1j}, "Column 'b' holds complex numbers"),
-        ({"b": [[1]] * 40}, "Column 'b' holds text ([1] in row 1)"),
-        ({"b": None}, "Column 'b' holds no value at all"),
-        ({"b": 3}, "Column 'b' is constant (3)"),
         ({"b": VALUES[:, 0]}, "Columns 'a' and 'b' hold the same values"),
         ({"": VALUES[:, 0] + 1}, "Column 4 has no name"),
     ],
 )
 def test_columns_that_are_no_variables_are_refused(changed, said):
     assert said in refusal(FRAME.assign(**changed))
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (
+            {"b": ["x", "y"] * 20},
+            "Column 'b' holds text ('x' in row 1) and was left out. It has 2 different values: "
+            "--labels b makes it a variable.",
+        ),
+        ({"b": [f"x{i}" for i in range(40)]}, "holds text ('x0' in row 1) and was left out."),
+        ({"b": [[1]] * 40}, "Column 'b' holds text ([1] in row 1) and was left out."),
+        ({"b": HOURS - HOURS[0]}, "Column 'b' holds dates and was left out"),
+        ({"b": None}, "Column 'b' holds no value at all and was left out."),
+        ({"b": 3}, "Column 'b' is constant (3) and was left out."),
+    ],
+)
+def test_columns_that_cannot_vary_are_left_out_and_said(changed, said):
+    panel = Panel.of(FRAME.assign(**changed))
+    assert panel.variables == ("a", "c")
+    np.testing.assert_array_equal(panel.values, VALUES[:, [0, 2]])
+    (change,) = [change for change in panel.changes if change.kind == "left out"]
+    assert said in change.sentence
+    assert change.column == "b"
+    assert change.sentence in panel.notes
+
+
+def test_all_problems_of_a_table_are_in_one_message():
+    wrong = FRAME.assign(
+        a=[*"123", "bad", *"5" * 36],
+        b=np.where(np.arange(40) == 6, np.inf, VALUES[:, 1]),
+        d=VALUES[:, 2],
+        place=[*["x"] * 39, None],
+    )
+    with pytest.raises(InputError) as caught:
+        Panel.of(wrong, domain="place")
+    said = str(caught.value)
+    assert said.startswith("The data cannot be used for 4 reasons:\n- ")
+    for part in (
+        "Column 'a' holds numbers, but 'bad' in row 4",
+        "Column 'b' holds an infinite value in row 7",
+        "Columns 'c' and 'd' hold the same values",
+        "Column 'place' has no label in row 40",
+    ):
+        assert said.count(part) == 1
+
+
+@pytest.mark.parametrize("cell", ["n/a", "-", " NULL ", "N/A", "."])
+def test_common_marks_of_a_missing_value_are_missing(cell):
+    panel = Panel.of(FRAME.assign(b=[*"123", cell, *"54" * 18]), gaps="drop")
+    assert np.argwhere(np.isnan(panel.values)).tolist() == [[3, 1]]
+
+
+def test_cells_named_as_missing_are_missing_and_counted():
+    column = VALUES[:, 1].copy()
+    column[[3, 7]] = -9999
+    text = [*"123", "bad", *"54" * 18]
+    table = FRAME.assign(b=column, d=text)
+    panel = Panel.of(table, missing=[-9999, "bad"], gaps="drop")
+    assert np.argwhere(np.isnan(panel.values)).tolist() == [[3, 1], [3, 3], [7, 1]]
+    assert panel.notes == ("2 cells of 'b' with the value -9999 are missing, as asked.",)
+    assert table["b"][3] == -9999, "the user's table is not changed"
+
+
+def test_values_that_look_like_errors_are_named_and_kept():
+    rng = np.random.default_rng(0)
+    code, wild, heavy = rng.normal(size=(3, 400))
+    code[[5, 9]] = -9999
+    wild[7] = 4000.0
+    heavy = rng.standard_t(3, 400)
+    panel = Panel.of({"code": code, "wild": wild, "heavy": heavy})
+    doubts = {change.column: change for change in panel.changes}
+    assert set(doubts) == {"code", "wild"}
+    assert doubts["code"].count == 2
+    assert "holds -9999 in 2 rows" in doubts["code"].sentence
+    assert "--missing -9999" in doubts["code"].sentence
+    assert "1 value far from all others (4000). Nothing was removed" in doubts["wild"].sentence
+    assert panel.values[7, 1] == 4000
 
 
 @pytest.mark.parametrize(

@@ -91,9 +91,13 @@ def test_a_named_column_is_used_without_a_note():
     assert panel.notes == ()
 
 
-def test_one_of_two_date_columns_is_left_over_and_refused():
-    said = refusal(table(written=HOURS, time=HOURS))
-    assert "Column 'written' holds dates" in said
+def test_one_of_two_date_columns_is_left_out():
+    panel = Panel.of(table(written=HOURS, time=HOURS))
+    assert panel.variables == ("a", "b")
+    assert (
+        "Column 'written' holds dates and was left out; if it is the time, say --time written"
+        in panel.notes[1]
+    )
 
 
 def test_gaps_break_the_stretch_and_are_counted():
@@ -124,20 +128,55 @@ def test_each_series_has_its_own_usual_step():
     assert panel.starts.tolist() == [0, 20]
 
 
-def test_time_that_goes_back_is_refused():
+def test_rows_out_of_order_are_sorted_and_it_is_said():
     time = np.arange(ROWS)
     time[[7, 8]] = time[[8, 7]]
-    said = refusal(table(time=time))
-    assert said == "The time in column 'time' goes back in row 9 (7 after 8); sort by time first."
-    assert "2024-01-31T08" in refusal(table(date=HOURS[time]))
-    assert "goes back in row 2 (38 after 39)" in refusal(table(time=range(39, -1, -1)))
+    ours, sorted_before = Panel.of(table(time=time)), table(time=time).sort_values("time")
+    np.testing.assert_array_equal(ours.values, sorted_before[["a", "b"]])
+    assert ours.time.tolist() == list(range(ROWS))
+    assert ours.notes[1] == "The rows were sorted by 'time': the time went back in 1 place."
+    shuffled = table(date=HOURS).sample(frac=1, random_state=0)
+    np.testing.assert_array_equal(Panel.of(shuffled).values, table()[["a", "b"]])
 
 
-def test_the_row_of_the_message_is_the_row_of_the_users_table():
+def test_a_table_with_the_newest_row_first_is_turned_round():
+    panel = Panel.of(table(date=HOURS)[::-1])
+    np.testing.assert_array_equal(panel.values, table()[["a", "b"]])
+    assert "ran backwards in time (column 'date') and were turned round" in panel.notes[1]
+
+
+def test_rows_are_sorted_within_their_series():
     time = np.repeat(np.arange(20), 2)
     time[[11, 13]] = time[[13, 11]]  # the rows of series t are 2, 4, 6, ...
-    said = refusal(table(time=time, id=["s", "t"] * 20), series="id")
-    assert "goes back in row 14 (5 after 6)" in said
+    frame = table(time=time, id=["s", "t"] * 20)
+    panel = Panel.of(frame, series="id")
+    wanted = frame.sort_values(["id", "time"])[["a", "b"]]
+    np.testing.assert_array_equal(panel.values, wanted)
+
+
+def test_a_time_that_repeats_once_is_averaged():
+    frame = table(date=[*HOURS[:10], HOURS[9], *HOURS[10:-1]])
+    panel = Panel.of(frame)
+    assert panel.rows == ROWS - 1
+    np.testing.assert_allclose(panel.values[9], frame[["a", "b"]].iloc[9:11].mean())
+    np.testing.assert_array_equal(panel.values[10:], frame[["a", "b"]].iloc[11:])
+    assert panel.notes[1].startswith("1 row with a time that was there already (column 'date'")
+
+
+@pytest.mark.parametrize(
+    ("form", "step"),
+    [("%Y-%m", "MS"), ("%YM%m", "MS"), ("quarter", "QS")],
+)
+def test_months_and_quarters_are_times(form, step):
+    dates = pd.date_range("2010-01-01", periods=ROWS, freq=step)
+    text = [f"{d.year}Q{d.quarter}" if form == "quarter" else d.strftime(form) for d in dates]
+    panel = Panel.of(table(when=text))
+    assert panel.variables == ("a", "b")
+    assert pd.DatetimeIndex(panel.time).equals(dates)
+    assert panel.starts.tolist() == [0]
+    written_otherwise = [f"Q{d.quarter} {d.year}" for d in dates]
+    if form == "quarter":
+        assert (Panel.of(table(when=written_otherwise)).time == panel.time).all()
 
 
 def test_time_that_appears_twice_is_refused():

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from forecause.data.sources.cells import MISSING
+from forecause.data.sources.cells import Missing, absent_cells
 from forecause.data.variables import RARE, Label
 from forecause.errors import InputError
 
@@ -28,12 +28,12 @@ class LabelColumn:
     levels: list[Any]  # numbers or text
 
 
-def read_labels(name: str, values: npt.NDArray[Any]) -> LabelColumn:
-    """Text, numbers or booleans as labels; empty cells are missing."""
+def read_labels(name: str, values: npt.NDArray[Any], missing: Missing = ()) -> LabelColumn:
+    """Text, numbers or booleans as labels; empty cells and those named in `missing` are missing."""
     import pandas as pd
 
     cells = pd.Series(values.astype(object), dtype=object)
-    absent = (cells.isna() | cells.isin(MISSING)).to_numpy()
+    absent = absent_cells(values, missing)
     if values.dtype.kind in "Mm":
         raise InputError(f"Column {name!r} holds dates, which are no labels; name it with --time.")
     odd = [cell for cell in cells[~absent] if not isinstance(cell, str | Number | np.generic)]

@@ -11,6 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from forecause.data.findings import Change, Problems
+from forecause.data.gaps import GapsName
+from forecause.data.grid import HowName
+from forecause.data.sources.cells import Missing
 from forecause.data.sources.scratch import joined
 from forecause.data.variables import Label, Variables
 from forecause.errors import InputError
@@ -39,6 +43,9 @@ class Panel:
     time: npt.NDArray[Any] | None = None  # (row,) time stamps or numbers, where given
     notes: tuple[str, ...] = ()  # what the reader of the data should tell the user
     labels: tuple[Label, ...] = ()  # the variables that are no numbers
+    changes: tuple[Change, ...] = ()  # what was done to the table; `notes` has their sentences
+    explained: npt.NDArray[np.bool_] | None = None  # (row,) rows that may be targets; None: all
+    filled: npt.NDArray[np.bool_] | None = None  # (row, column) cells that were estimated
 
     def __post_init__(self) -> None:
         _check_shape(self.values, self.variables)
@@ -53,18 +60,31 @@ class Panel:
         series: str | None = None,
         domain: str | None = None,
         labels: Sequence[str] = (),
+        missing: Missing = (),
+        every: str | float | None = None,
+        every_how: HowName = "mean",
+        rows: str | None = None,
         interpolate: int = 0,
+        gaps: GapsName = "fill",
     ) -> Panel:
         """Make a panel from a table, an array, a path, a list of them, or a panel.
 
         `time`, `series` and `domain` name columns, `labels` those whose values are no numbers but
-        labels; gaps of at most `interpolate` missing values are filled linearly.
+        labels. Cells named in `missing`, such as -9999 or "bad", are missing. `every`, such as
+        "1h", puts the rows on a regular grid by `every_how`: mean, sum or last. `rows` names a
+        column of truth values or is a condition, such as "season == 'winter'": only such rows are
+        explained, while their past may lie outside. Gaps of at most `interpolate` missing values
+        are filled linearly; other short ones by what is expected from the rows before and the
+        other variables, unless `gaps` is "drop".
         """
-        from forecause.data.tables import panel_of
+        from forecause.data.tables import Asked, panel_of
 
-        return panel_of(
-            data, time=time, series=series, domain=domain, labels=labels, interpolate=interpolate
+        names = (labels,) if isinstance(labels, str) else tuple(labels)
+        cells = (missing,) if isinstance(missing, str | float | int) else tuple(missing)
+        asked = Asked(
+            *(time, series, domain, names, cells, every, every_how, rows, interpolate, gaps)
         )
+        return panel_of(data, asked)
 
     @classmethod
     def from_arrays(
@@ -84,6 +104,30 @@ class Panel:
             series_names=tuple(names),
         )
 
+    def with_changes(self, changes: Sequence[Change]) -> Panel:
+        """The same data with these changes listed, and said in the notes."""
+        said = tuple(change.sentence for change in changes)
+        return replace(self, changes=(*self.changes, *changes), notes=(*self.notes, *said))
+
+    def at_rows(self, kept: npt.NDArray[np.int64]) -> Panel:
+        """These rows alone, in ascending order; rows that follow each other are not copied."""
+        follow = len(kept) and int(kept[-1] - kept[0]) == len(kept) - 1
+        rows: Any = slice(int(kept[0]), int(kept[-1]) + 1) if follow else kept
+
+        def cut(values: npt.NDArray[Any] | None) -> npt.NDArray[Any] | None:
+            return None if values is None else values[rows]
+
+        return replace(
+            self,
+            values=self.values[rows],
+            starts=np.flatnonzero(np.isin(kept, self.starts)),
+            series=self.series[rows],
+            domain=cut(self.domain),
+            time=cut(self.time),
+            explained=cut(self.explained),
+            filled=cut(self.filled),
+        )
+
     def with_domain(self, domain: npt.NDArray[np.int64], names: Sequence[str]) -> Panel:
         """The same data with these domains, (row,) indices into `names`."""
         return replace(self, domain=domain, domain_names=tuple(names))
@@ -100,8 +144,9 @@ class Panel:
 
     @property
     def missing_share(self) -> float:
-        """Share of the values that are missing."""
+        """Share of the values that are missing; filled ones count, for they were."""
         missing = sum(int(np.isnan(part).sum()) for part in self.chunks())
+        missing += 0 if self.filled is None else int(self.filled.sum())
         return missing / self.values.size
 
     @cached_property
@@ -125,20 +170,29 @@ class Panel:
         """The values in pieces of about CHUNK values, cut between rows."""
         return chunks(self.values)
 
+    def _observed_chunks(self) -> Iterator[npt.NDArray[Any]]:
+        """The values in pieces, with NaN where they were filled."""
+        assert self.filled is not None
+        parts = zip(chunks(self.values), chunks(self.filled), strict=True)
+        return (np.where(filled, np.nan, part) for part, filled in parts)
+
     def fingerprint(self) -> str:
-        """A hash of values, names, series and domains: the same data, the same fingerprint."""
+        """A hash of values, names, series and domains: the same data, the same fingerprint.
+
+        Cells that were filled count as missing, which they were in the data.
+        """
         names = (self.variables, self.series_names, self.domain_names)
         digest = hashlib.sha256(repr(names).encode())
-        for codes in (self.starts, self.series, self.domain):
+        for codes in (self.starts, self.series, self.domain, self.explained):
             digest.update(b"" if codes is None else codes.astype(np.int64).tobytes())
-        for part in self.chunks():
+        for part in chunks(self.values) if self.filled is None else self._observed_chunks():
             digest.update(np.ascontiguousarray(part, dtype=np.float64).tobytes())
         return digest.hexdigest()[:16]
 
 
 def chunks(values: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
     """Pieces of a (row, variable) array of about CHUNK values, cut between rows."""
-    step = max(1, CHUNK // values.shape[1])
+    step = max(1, CHUNK // max(values.shape[1], 1))
     return (values[i : i + step] for i in range(0, len(values), step))
 
 
@@ -174,37 +228,55 @@ def _check_shape(values: npt.NDArray[Any], variables: tuple[str, ...]) -> None:
 
 
 def check_finite(values: npt.NDArray[Any], variables: tuple[str, ...]) -> None:
-    """Refuse infinite values, naming the first one's column and row."""
-    start = 1
+    """Refuse infinite values, naming each column that holds one and its first row."""
+    problems, start, seen = Problems(), 1, set[int]()
     for part in chunks(values):
         if np.isinf(part).any():
-            row, column = np.argwhere(np.isinf(part))[0]
-            raise InputError(
-                f"Column {variables[column]!r} holds an infinite value in row {start + row}; "
-                "remove it or leave the cell empty."
-            )
+            for row, column in np.argwhere(np.isinf(part)).tolist():
+                if column not in seen:
+                    seen.add(column)
+                    problems.add(
+                        f"Column {variables[column]!r} holds an infinite value in row "
+                        f"{start + row}; remove it or leave the cell empty."
+                    )
         start += len(part)
+    problems.raise_if_any()
 
 
-def _check_values(values: npt.NDArray[Any], variables: tuple[str, ...]) -> None:
+def column_ranges(
+    values: npt.NDArray[Any],
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Smallest and largest known value per column; inf and -inf where there is none."""
     columns = values.shape[1]
     low, high = np.full(columns, np.inf), np.full(columns, -np.inf)
     for part in chunks(values):
         low = np.fmin(low, np.fmin.reduce(part, axis=0))
         high = np.fmax(high, np.fmax.reduce(part, axis=0))
+    return low, high
+
+
+def _check_values(values: npt.NDArray[Any], variables: tuple[str, ...]) -> None:
+    """Refuse values that cannot be used, all of them in one message."""
+    problems = Problems()
+    low, high = column_ranges(values)
     if ((low == -np.inf) | (high == np.inf)).any():
-        check_finite(values, variables)
+        with problems.collected():
+            check_finite(values, variables)
     for column, name in enumerate(variables):
         if not low[column] <= high[column]:
-            raise InputError(f"Column {name!r} holds no value at all; remove it.")
-        if high[column] - low[column] <= SMALLEST:
-            raise InputError(
+            problems.add(f"Column {name!r} holds no value at all; remove it.")
+        elif np.isinf([low[column], high[column]]).any():
+            continue  # said already
+        elif high[column] - low[column] <= SMALLEST:
+            problems.add(
                 f"Column {name!r} is constant ({low[column]:g}): nothing can drive it or be "
                 "driven by it; remove it."
             )
-        if max(-low[column], high[column]) >= LARGEST:
-            raise InputError(f"Column {name!r} holds values beyond {LARGEST:g}; rescale it.")
-    _check_duplicated_columns(values, variables, low, high)
+        elif max(-low[column], high[column]) >= LARGEST:
+            problems.add(f"Column {name!r} holds values beyond {LARGEST:g}; rescale it.")
+    with problems.collected():
+        _check_duplicated_columns(values, variables, low, high)
+    problems.raise_if_any()
 
 
 def _check_duplicated_columns(
@@ -216,7 +288,7 @@ def _check_duplicated_columns(
     """Columns with the same range are compared value by value, until they differ."""
     seen: dict[tuple[float, float], list[int]] = {}
     pairs: list[tuple[int, int]] = []
-    for column in range(len(variables)):
+    for column in np.flatnonzero(low < high).tolist():
         alike = seen.setdefault((float(low[column]), float(high[column])), [])
         pairs += [(other, column) for other in alike]
         alike.append(column)
@@ -224,9 +296,10 @@ def _check_duplicated_columns(
         pairs = [(i, j) for i, j in pairs if np.array_equal(part[:, i], part[:, j], equal_nan=True)]
         if not pairs:
             return
-    if pairs:
-        one, other = (variables[column] for column in pairs[0])
-        raise InputError(
+    problems = Problems()
+    for one, other in ((variables[i], variables[j]) for i, j in pairs):
+        problems.add(
             f"Columns {one!r} and {other!r} hold the same values: which of them is the cause "
             "cannot be told; remove one."
         )
+    problems.raise_if_any()

@@ -4,89 +4,143 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
-from forecause.data.labels import LabelColumn, coded, read_labels
-from forecause.data.missing import interpolated
-from forecause.data.panel import Panel, check_finite
-from forecause.data.sources.cells import label_codes
+from forecause.data.cleaning import left_out_columns
+from forecause.data.findings import Change, Problems, counted
+from forecause.data.gaps import GapsName, expected, interpolated
+from forecause.data.grid import Every, HowName
+from forecause.data.panel import Panel
+from forecause.data.parts import Part, Roles, built_in_series, part_of, stacked
+from forecause.data.row_choice import columns_named
+from forecause.data.sources.cells import Missing, label_codes
 from forecause.data.sources.rawtable import UNNAMED, RawTable, raw_table
 from forecause.data.sources.readers import read_table
-from forecause.data.sources.scratch import joined, side_by_side, taken
-from forecause.data.timeline import breaks, recognised_time, time_values
-from forecause.data.variables import Label
+from forecause.data.timeline import recognised_time
 from forecause.errors import InputError
 
 Array = npt.NDArray[Any]
+HOWS = ("mean", "sum", "last")
 
 
 @dataclass(frozen=True)
-class Roles:
-    """The columns that are not variables, and the variables that are labels."""
+class Asked:
+    """What a caller of Panel.of asked for; see there."""
 
-    time: str | None
-    series: str | None
-    domain: str | None
+    time: str | None = None
+    series: str | None = None
+    domain: str | None = None
     labels: tuple[str, ...] = ()
+    missing: Missing = ()
+    every: str | float | None = None
+    every_how: HowName = "mean"
+    rows: str | None = None
+    interpolate: int = 0
+    gaps: GapsName = "fill"
+
+    def check(self) -> None:
+        """Refuse what cannot be meant."""
+        if self.interpolate < 0:
+            raise InputError(
+                f"The gap to interpolate must be 0 rows or more, found {self.interpolate}."
+            )
+        if self.every_how not in HOWS:
+            raise InputError(
+                f"every_how must be one of {', '.join(HOWS)}, found {self.every_how!r}."
+            )
+        if self.gaps not in ("fill", "drop"):
+            raise InputError(f"gaps must be fill or drop, found {self.gaps!r}.")
+
+    @property
+    def roles(self) -> Roles:
+        """The part of it that says what columns mean and how rows are put together."""
+        every = None if self.every is None else Every.of(self.every)
+        return Roles(
+            *(self.time, self.series, self.domain, self.labels, self.rows),
+            missing=tuple(self.missing),
+            every=every,
+            every_how=self.every_how,
+        )
 
 
-@dataclass(frozen=True)
-class Part:
-    """One table with its rows sorted by series, ready to be stacked with others."""
-
-    values: Array  # (row, variable), those that are numbers
-    starts: Array  # first row of each unbroken stretch
-    series: Array  # (row,) codes
-    series_names: list[str]
-    time: Array | None
-    gaps: int
-    domain: Array | None
-    domain_names: list[str]
-    labels: dict[str, LabelColumn]
-
-
-def panel_of(
-    data: Any,
-    *,
-    time: str | None,
-    series: str | None,
-    domain: str | None,
-    labels: Sequence[str] = (),
-    interpolate: int,
-) -> Panel:
+def panel_of(data: Any, asked: Asked) -> Panel:
     """Make a panel from a table, an array, a path, a list of them, or a panel."""
-    if interpolate < 0:
-        raise InputError(f"The gap to interpolate must be 0 rows or more, found {interpolate}.")
+    asked.check()
     if isinstance(data, Panel):
-        if time or series or domain or labels:
+        kept = replace(asked, interpolate=0, gaps="fill")
+        if any(getattr(kept, f.name) != f.default for f in fields(Asked)):
             raise InputError("A Panel has its time, series and domain already; name no columns.")
-        return _interpolated(data, interpolate)
+        return _without_gaps(data, asked)
     origins, tables = _raw_tables(data)
     for origin, table in zip(origins, tables, strict=True):
         if not table.rows:
             raise InputError(f"There are no rows in {origin or 'the data'}.")
     _check_same_columns(origins, tables)
-    asked = Roles(time, series, domain, (labels,) if isinstance(labels, str) else tuple(labels))
-    _check_roles(tables[0], asked)
-    roles = asked if time else replace(asked, time=_recognised_time(tables[0], asked))
+    roles = asked.roles
+    _check_roles(tables[0], roles)
+    if roles.time is None:
+        roles = replace(roles, time=_recognised_time(tables[0], roles))
+    if roles.every is not None and roles.time is None:
+        raise InputError("A regular grid (every) needs a time column; name it with --time.")
+    changes = [Change("read", note) for table in tables for note in table.notes]
+    if roles.time is not None and asked.time is None:
+        changes.append(Change("read", _time_note(roles.time, tables[0]), column=roles.time))
+    panel = _checked(origins, tables, roles, changes)
+    return _without_gaps(panel, asked)
+
+
+def _checked(
+    origins: Sequence[str], tables: Sequence[RawTable], roles: Roles, changes: list[Change]
+) -> Panel:
+    """Read all columns of all tables; every problem is listed in one message."""
+    problems = Problems()
     variables = _variables(tables[0], roles)
-    parts = []
+    numeric = [name for name in variables if name not in roles.labels]
+    left_out, refused = left_out_columns(origins, tables, numeric, roles.missing, problems)
+    used = columns_named(roles.rows) if roles.rows else set()
+    changes += [change for name, change in left_out.items() if name not in used]
+    readable = tuple(name for name in variables if name not in left_out and name not in refused)
+    if not readable:
+        problems.raise_if_any()
+        reasons = " ".join(change.sentence for change in left_out.values())
+        raise InputError(f"There is no column left that could be a variable. {reasons}".strip())
+    parts: list[Part] = []
     for origin, table in zip(origins, tables, strict=True):
-        try:
-            parts.append(_part(table, roles, variables, origin))
-        except InputError as error:
-            if len(tables) == 1:
-                raise
-            raise InputError(f"In {origin}: {error}") from error
-    notes = [note for table in tables for note in table.notes]
-    if roles.time is not None and time is None:
-        notes.append(_time_note(roles.time, tables[0]))
-    return _interpolated(_stacked(parts, variables, notes), interpolate)
+        with problems.collected("" if len(tables) == 1 else origin):
+            parts.append(part_of(table, roles, readable, origin, problems))
+    panel = None
+    if len(parts) == len(tables):
+        with problems.collected():
+            panel = stacked(parts, readable, changes)
+    problems.raise_if_any()
+    assert panel is not None
+    return panel
+
+
+def _without_gaps(panel: Panel, asked: Asked) -> Panel:
+    """Gaps filled: by lines as far as asked, other short ones by what is expected there."""
+    numeric = panel.coding.numeric_columns.tolist()
+    if asked.interpolate:
+        values, count = interpolated(panel.values, panel.starts, asked.interpolate, numeric)
+        if count:
+            said = f"{counted(count, 'missing value')} filled by interpolation."
+            panel = replace(panel, values=values).with_changes([Change("filled", said, count)])
+    if asked.gaps == "drop" or not panel.incomplete.any():
+        return panel
+    values, cells = expected(panel.values, panel.starts, numeric)
+    if cells is None:
+        return panel
+    count = int(cells.sum())
+    said = (
+        f"{counted(count, 'missing value')} ({cells.mean():.1%} of all) filled by what the rows "
+        "before and the other variables let expect; --gaps drop leaves such windows out."
+    )
+    filled = replace(panel, values=values, filled=cells)
+    return filled.with_changes([Change("filled", said, count)])
 
 
 def _raw_tables(data: Any) -> tuple[list[str], list[RawTable]]:
@@ -142,7 +196,7 @@ def _check_roles(table: RawTable, roles: Roles) -> None:
 
 
 def _recognised_time(table: RawTable, roles: Roles) -> str | None:
-    codes = _built_in_series(table)
+    codes = built_in_series(table)
     if roles.series is not None:
         codes, _ = label_codes(roles.series, table.column(roles.series))
     return recognised_time(table, codes, taken=(roles.series, roles.domain, *roles.labels))
@@ -159,7 +213,7 @@ def _check_column(table: RawTable, name: str, role: str) -> None:
 
 
 def _variables(table: RawTable, roles: Roles) -> tuple[str, ...]:
-    used = {roles.time, roles.series, roles.domain}
+    used = {roles.time, roles.series, roles.domain, roles.rows}
     variables = tuple(name for name in table.names if name not in used)
     if not variables:
         raise InputError("There is no column left that could be a variable.")
@@ -174,122 +228,3 @@ def _time_note(name: str, table: RawTable) -> str:
         return "The unnamed first column was taken as the time."
     place = "The index" if name in table.beside else "The column"
     return f"{place} {name!r} was taken as the time."
-
-
-def _built_in_series(table: RawTable) -> Array:
-    """Codes (row,) of the series that are stacked in the table itself."""
-    lengths = table.lengths or (table.rows,)
-    return np.repeat(np.arange(len(lengths)), lengths)
-
-
-def _part(table: RawTable, roles: Roles, variables: tuple[str, ...], label: str) -> Part:
-    series, names = _series(table, roles.series, label)
-    rows = np.argsort(series, kind="stable")
-    in_order = bool((np.diff(rows) == 1).all())
-    numeric = tuple(name for name in variables if name not in roles.labels)
-    values = table.values(numeric)
-    if label or not in_order:
-        check_finite(values, numeric)  # rows are counted in the user's table
-    if not in_order:
-        values, series = taken(values, rows), series[rows]
-    first = np.diff(series, prepend=-1) != 0
-    time, gaps = None, np.zeros(len(series), dtype=bool)
-    if roles.time is not None:
-        time = time_values(roles.time, table.column(roles.time))[rows]
-        gaps = breaks(roles.time, time, series, rows, one_series=len(names) == 1)
-    domain: Array | None = None
-    domain_names: list[str] = []
-    if roles.domain is not None:
-        codes, domain_names = label_codes(roles.domain, table.column(roles.domain))
-        domain = codes[rows]
-    starts = np.flatnonzero(first | gaps)
-    labels = {}
-    for name in variables:
-        if name in roles.labels:
-            found = read_labels(name, table.column(name))
-            labels[name] = LabelColumn(found.codes[rows], found.levels)
-    return Part(values, starts, series, names, time, int(gaps.sum()), domain, domain_names, labels)
-
-
-def _series(table: RawTable, column: str | None, label: str) -> tuple[Array, list[str]]:
-    if column is not None:
-        codes, names = label_codes(column, table.column(column))
-        return codes, [f"{label} / {name}" if label else name for name in names]
-    codes = _built_in_series(table)
-    if len(table.lengths) > 1:
-        names = [f"series {i + 1}" for i in range(len(table.lengths))]
-        return codes, [f"{label} / {name}" if label else name for name in names]
-    return codes, [label or "series"]
-
-
-def _stacked(parts: Sequence[Part], variables: tuple[str, ...], notes: Sequence[str]) -> Panel:
-    offsets = np.cumsum([0, *(len(part.values) for part in parts)])
-    before = np.cumsum([0, *(len(part.series_names) for part in parts)])
-    gaps = sum(part.gaps for part in parts)
-    if gaps:
-        what = (
-            "1 gap in time; no window crosses it."
-            if gaps == 1
-            else (f"{gaps} gaps in time; no window crosses them.")
-        )
-        notes = [*notes, what]
-    kinds = {part.time.dtype.kind for part in parts if part.time is not None}
-    if len(kinds) > 1:
-        raise InputError("The time is given as dates in one series and as numbers in another.")
-    domain_names = list(dict.fromkeys(name for part in parts for name in part.domain_names))
-    domains = [_recoded(part, domain_names) for part in parts]
-    values, columns, labels, remarks = _with_labels(parts, variables)
-    return Panel(
-        values=values,
-        variables=columns,
-        starts=np.concatenate([p.starts + o for p, o in zip(parts, offsets, strict=False)]),
-        series=np.concatenate([p.series + b for p, b in zip(parts, before, strict=False)]),
-        series_names=tuple(name for part in parts for name in part.series_names),
-        domain=joined(domains) if domain_names else None,
-        domain_names=tuple(domain_names),
-        time=joined([part.time for part in parts]) if kinds else None,
-        notes=(*notes, *remarks),
-        labels=labels,
-    )
-
-
-def _with_labels(
-    parts: Sequence[Part], variables: tuple[str, ...]
-) -> tuple[Array, tuple[str, ...], tuple[Label, ...], list[str]]:
-    """All columns in the order of the variables, their names, the labels among them, and notes."""
-    values = joined([part.values for part in parts])
-    if not parts[0].labels:
-        return values, variables, (), []
-    columns: list[Array] = []
-    names: list[str] = []
-    labels: list[Label] = []
-    notes: list[str] = []
-    numeric = iter(values.T)
-    for name in variables:
-        if name not in parts[0].labels:
-            columns.append(next(numeric))
-            names.append(name)
-            continue
-        label, levels, remarks = coded(name, len(names), [part.labels[name] for part in parts])
-        columns += list(levels.T)
-        names += label.column_names
-        labels.append(label)
-        notes += remarks
-    return side_by_side(columns, np.float64), tuple(names), tuple(labels), notes
-
-
-def _recoded(part: Part, names: list[str]) -> Array | None:
-    if part.domain is None:
-        return None
-    return np.array([names.index(name) for name in part.domain_names], dtype=np.int64)[part.domain]
-
-
-def _interpolated(panel: Panel, longest: int) -> Panel:
-    if not longest:
-        return panel
-    numeric = panel.coding.numeric_columns
-    values, count = interpolated(panel.values, panel.starts, longest, numeric.tolist())
-    if not count:
-        return panel
-    note = f"{count} missing value{'s' * (count > 1)} filled by interpolation."
-    return replace(panel, values=values, notes=(*panel.notes, note))

@@ -11,14 +11,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from forecause.data.findings import Change, counted
 from forecause.data.sources.rawtable import TIME_NAMES, UNNAMED, RawTable
 from forecause.errors import InputError
 
 Array = npt.NDArray[Any]
 
 GAP = 1.5  # a step longer than this many usual steps is a gap
-WEAK_NAMES = frozenset({"t", "index", "step"})  # as likely the name of a variable
-DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}")
+MOST_REPEATED = 0.1  # share of the rows whose time was there already, to be averaged
+WEAK_NAMES = frozenset({"t", "index", "step"})  # as likely a variable's name
+DATE = re.compile(r"\s*(\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{4}-(0[1-9]|1[0-2])\s*$)")
+# 2010Q1, 2010-Q1, Q1 2010; 2010M01, 2010-M1
+PERIOD = re.compile(r"\s*(?:(\d{4})[-/ ]?([QqMm])(\d{1,2})|[Qq]([1-4])[-/ ]?(\d{4}))\s*")
+SEVERAL = "name the column that tells the series apart with --series, or give one table each"
 
 
 def recognised_time(table: RawTable, series: Array, taken: Container[str | None]) -> str | None:
@@ -60,16 +65,58 @@ def time_values(name: str, values: Array) -> Array:
     return time
 
 
-def breaks(name: str, time: Array, series: Array, rows: Array, one_series: bool) -> Array:
-    """True (row,) where the time leaps over a gap; refuses time that does not move forward.
+def in_time_order(
+    name: str, time: Array, series: Array, one_series: bool
+) -> tuple[Array, list[Change]]:
+    """The rows (row,) sorted by series and time, and what had to be done for it.
 
-    `series` must be sorted; `rows` are the rows of the user's table, for the message.
+    Series that stand below each other without a column that tells them apart are refused.
     """
+    rows = np.argsort(series, kind="stable")
+    within = np.diff(series[rows]) == 0
+    back = within & (_steps(time[rows]) < 0)
+    if not back.any():
+        return rows, []
+    if one_series:
+        _check_one_series(name, time, np.flatnonzero(back) + 1)
+    if (back | ~within).all():
+        said = f"The rows ran backwards in time (column {name!r}) and were turned round."
+        return np.lexsort((time, series)), [Change("sorted", said, len(time), name)]
+    count = int(back.sum())
+    said = f"The rows were sorted by {name!r}: the time went back in {counted(count, 'place')}."
+    return np.lexsort((time, series)), [Change("sorted", said, count, name)]
+
+
+def same_times(
+    name: str, time: Array, series: Array, rows: Array, one_series: bool
+) -> tuple[Array, list[Change]]:
+    """Groups (row,) of sorted rows with the same time and series, and what that changes.
+
+    `rows` are the rows of the user's table, for the message. A time that repeats now and then is a
+    slip, and its rows are averaged; one that repeats often means several series.
+    """
+    repeated = (np.diff(series) == 0) & (_steps(time) == 0)
+    count = int(repeated.sum())
+    groups = np.cumsum(np.concatenate([[0], ~repeated]))
+    if not count:
+        return groups, []
+    place = int(np.flatnonzero(repeated)[0]) + 1
+    if count > MOST_REPEATED * len(time):
+        hint = f"; if the table holds several series, {SEVERAL}" if one_series else ""
+        raise InputError(
+            f"The time {_shown(time[place])} in column {name!r} appears twice "
+            f"(row {int(rows[place]) + 1}){hint}."
+        )
+    said = (
+        f"{counted(count, 'row')} with a time that was there already (column {name!r}, such as "
+        f"{_shown(time[place])}) were averaged with the other row of that time."
+    )
+    return groups, [Change("averaged", said, count, name)]
+
+
+def breaks(time: Array, series: Array) -> Array:
+    """True (row,) where the time of sorted rows leaps over a gap."""
     step = _steps(time)
-    within = np.diff(series) == 0
-    stuck = np.flatnonzero(within & (step <= 0))
-    if len(stuck):
-        raise InputError(_not_forward(name, time, rows, int(stuck[0]), one_series))
     gaps = np.zeros(len(time), dtype=bool)
     edges = np.flatnonzero(np.diff(series, prepend=-1, append=-1))
     for first, end in pairwise(edges):
@@ -79,23 +126,23 @@ def breaks(name: str, time: Array, series: Array, rows: Array, one_series: bool)
     return gaps
 
 
-def _not_forward(name: str, time: Array, rows: Array, place: int, one_series: bool) -> str:
-    """The sentence for the first place where time does not move forward."""
-    before, after = time[place], time[place + 1]
-    row = int(rows[place + 1]) + 1
-    several = "name the column that tells the series apart with --series, or give one table each"
-    if after == before:
-        hint = f"; if the table holds several series, {several}" if one_series else ""
-        return f"The time {_shown(after)} in column {name!r} appears twice (row {row}){hint}."
-    if one_series and place > 0 and after <= time[0]:
-        return (
-            f"The time in column {name!r} starts again in row {row} ({_shown(after)} after "
-            f"{_shown(before)}): the table seems to hold several series; {several}."
+def _check_one_series(name: str, time: Array, restarts: Array) -> None:
+    """Refuse long runs of rows that lie side by side in time: they are several series.
+
+    Rows that were merely shuffled make many short runs; files joined in the wrong order make long
+    ones that do not overlap. Both can be sorted.
+    """
+    if 5 * len(restarts) > len(time):
+        return
+    run = np.zeros(len(time), dtype=np.int64)
+    run[restarts] = 1
+    run = np.cumsum(run)[np.argsort(time, kind="stable")]
+    if 3 * int((np.diff(run) != 0).sum()) > len(time):
+        row = int(restarts[0])
+        raise InputError(
+            f"The time in column {name!r} starts again in row {row + 1} ({_shown(time[row])} "
+            f"after {_shown(time[row - 1])}): the table seems to hold several series; {SEVERAL}."
         )
-    return (
-        f"The time in column {name!r} goes back in row {row} ({_shown(after)} after "
-        f"{_shown(before)}); sort by time first."
-    )
 
 
 def _shown(moment: Any) -> str:
@@ -139,7 +186,8 @@ def _counts_up(values: Array, series: Array) -> bool:
 def _looks_like_dates(values: Array) -> bool:
     if values.dtype.kind not in "OU" or not len(values):
         return False
-    return isinstance(values[0], str) and DATE.match(values[0]) is not None
+    first = values[0]
+    return isinstance(first, str) and bool(DATE.match(first) or PERIOD.fullmatch(first))
 
 
 def _read(values: Array) -> Array | None:
@@ -156,7 +204,7 @@ def _read(values: Array) -> Array | None:
     as_numbers = pd.to_numeric(cells, errors="coerce").to_numpy(np.float64)
     if (np.isnan(as_numbers) == cells.isna().to_numpy()).all():
         return _compact_dates(as_numbers)
-    cells = cells.map(lambda cell: cell.to_timestamp() if isinstance(cell, pd.Period) else cell)
+    cells = cells.map(_start_of_period)
     attempts: list[dict[str, Any]] = [{"format": "ISO8601"}, {}, {"dayfirst": True}]
     for attempt in attempts:
         with warnings.catch_warnings(record=True) as caught:
@@ -168,6 +216,20 @@ def _read(values: Array) -> Array | None:
         if not any("infer format" in str(warning.message) for warning in caught):  # no guessing
             return np.asarray(dates.dt.tz_localize(None).to_numpy())
     return None
+
+
+def _start_of_period(cell: Any) -> Any:
+    """The first day of a quarter or month, such as 2010Q1 or 2010M01; other cells as they are."""
+    import pandas as pd
+
+    if isinstance(cell, pd.Period):
+        return cell.to_timestamp()
+    found = PERIOD.fullmatch(cell) if isinstance(cell, str) else None
+    if found is None:
+        return cell
+    year, unit, number, quarter, year_after = found.groups()
+    month = int(number or quarter) if unit in ("M", "m") else 3 * int(number or quarter) - 2
+    return f"{year or year_after}-{month:02d}-01" if 1 <= month <= 12 else cell
 
 
 def _compact_dates(values: Array) -> Array:

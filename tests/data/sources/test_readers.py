@@ -185,11 +185,11 @@ def test_spaces_after_commas_and_a_byte_order_mark_are_no_part_of_a_name(tmp_pat
     assert panel.values.tolist() == [[1, 2], [3, 5], [2, 1]]
 
 
-@pytest.mark.parametrize("missing", ["", "NA", "NaN", "nan", "null"])
+@pytest.mark.parametrize("missing", ["", "NA", "NaN", "nan", "null", "n/a", "-", "NULL", "?"])
 def test_missing_cells_of_a_csv(tmp_path, missing):
     path = tmp_path / "table.csv"
     path.write_text(f"a,b\n1,2\n{missing},3\n4,1\n2,{missing}\n")
-    assert np.argwhere(np.isnan(Panel.of(path).values)).tolist() == [[1, 0], [3, 1]]
+    assert np.argwhere(np.isnan(Panel.of(path, gaps="drop").values)).tolist() == [[1, 0], [3, 1]]
 
 
 @pytest.mark.parametrize(
@@ -200,16 +200,12 @@ def test_missing_cells_of_a_csv(tmp_path, missing):
         ("a,b\n", "a header but no rows"),
         ("a,b,a\n1,2,3\n", "found the name 'a' twice"),
         ("a,,\n1,2,3\n", "no name for column 3"),
-        ("a;b\n1;2\n", "separated by semicolons, expected commas"),
-        ("a;b\n1,5;2,5\n", "sep=';', decimal=','"),
-        ("1,5;2,5\n3,5;4,5\n", "separated by semicolons"),
-        ("a\tb\n1\t2\n", "separated by tabs, expected commas; rename the file to end with .tsv"),
         ('a,b\n"1,5",2\n"2,5",3\n', "a number with a decimal comma"),
         ("a,b\n1,2,3\n", "row 1 has 3 cells but the header 2"),
         ("a,b\n1,2\n1,2,3\n", "Expected 2 fields in line 3, saw 3"),
         ('a,b\n1,"2\n', "unexpected end of data"),
-        ("a,b\n1,2\n2,n/a\n3,4\n5,6\n", "Column 'b' holds numbers, but 'n/a' in row 2"),
-        ("a,b\n1,x\n2,y\n", "Column 'b' holds text ('x' in row 1)"),
+        ("a,b\n1,2\n2,bad\n3,4\n5,6\n", "Column 'b' holds numbers, but 'bad' in row 2"),
+        ("a\nx\ny\n", "no column left that could be a variable. Column 'a' holds text"),
         ("a,b\n1,inf\n2,3\n", "infinite value in row 1"),
         ("größe,b\n1,2\n".encode("latin-1"), "not in UTF-8"),
         ("a,b\n1,2\n".encode("utf-16"), "UTF-16"),
@@ -222,9 +218,30 @@ def test_a_csv_that_cannot_be_used_is_refused(tmp_path, content, said):
     assert said in refusal(tmp_path / "table.csv", content)
 
 
-def test_a_tsv_with_commas_is_refused(tmp_path):
-    said = refusal(tmp_path / "table.tsv", "a,b\n1,2\n")
-    assert "separated by commas, expected tabs; rename the file to end with .csv" in said
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("t.csv", "a;b\n1,5;2\n-3,25;4,5\n2;1e1\n", "semicolons and numbers have decimal commas"),
+        ("t.csv", "a;b\n1.5;2\n-3.25;4.5\n2;1e1\n", "semicolons."),
+        ("t.csv", "a\tb\n1.5\t2\n-3.25\t4.5\n2\t10\n", "tabs."),
+        ("t.tsv", "a,b\n1.5,2\n-3.25,4.5\n2,10\n", "commas."),
+        ("t.csv", "a|b\n1,5|2\n-3,25|4,5\n2|10\n", "bars and numbers have decimal commas"),
+    ],
+)
+def test_other_separators_and_decimal_commas_are_recognised(tmp_path, name, content, said):
+    path = tmp_path / name
+    path.write_text(content)
+    panel = Panel.of(path)
+    assert panel.variables == ("a", "b")
+    assert panel.values.tolist() == [[1.5, 2], [-3.25, 4.5], [2, 10]]
+    assert panel.notes[0].startswith(f"{name}: cells are separated by ")
+    assert said in panel.notes[0]
+
+
+def test_a_file_with_decimal_commas_needs_no_header(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("1,5;2,5\n3,5;4\n2,5;1\n")
+    assert Panel.of(path).values.tolist() == [[1.5, 2.5], [3.5, 4], [2.5, 1]]
 
 
 # --- other refusals -----------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,23 +11,36 @@ import numpy.typing as npt
 
 from forecause.errors import InputError
 
-MISSING = ("", "NA", "NaN", "nan", "null", "NULL")  # text that stands for a missing value
+# Text that stands for a missing value, with or without spaces around it.
+MISSING = (
+    *("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "Null", "NULL"),
+    *("-", "--", ".", "?"),
+)
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 
+Missing = Sequence[str | float]  # cells that a user names as missing: text, or numbers
 
-def numbers(name: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The column as float32 if it is that, else as float64, with NaN for missing cells (row,)."""
+
+class NotNumbers(InputError):
+    """A column of text or dates: no variable, but no fault of the table either."""
+
+
+def numbers(name: str, values: npt.NDArray[Any], missing: Missing = ()) -> npt.NDArray[Any]:
+    """The column as float32 if it is that, else as float64, with NaN for missing cells (row,).
+
+    Text that is named in `missing` counts as missing too; see `with_missing` for numbers.
+    """
     if values.dtype in (np.float32, np.float64):
         return values
     if values.dtype.kind in "fiub":
         return values.astype(np.float64)
     if values.dtype.kind in "Mm":
-        raise InputError(
+        raise NotNumbers(
             f"Column {name!r} holds dates ({values[0]} in row 1); remove it or name it with --time."
         )
     if values.dtype.kind == "c":
         raise InputError(f"Column {name!r} holds complex numbers; use their parts or their size.")
-    return _numbers_from_objects(name, values)
+    return _numbers_from_objects(name, values, missing)
 
 
 def label_codes(name: str, values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], list[str]]:
@@ -51,11 +65,22 @@ def label_codes(name: str, values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int
     return codes.astype(np.int64), labels
 
 
-def _numbers_from_objects(name: str, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def absent_cells(values: npt.NDArray[Any], missing: Missing = ()) -> npt.NDArray[np.bool_]:
+    """Where a column of objects (row,) holds nothing, or what stands for nothing."""
     import pandas as pd
 
     cells = pd.Series(values.astype(object), dtype=object)
-    present = ~(cells.isna() | cells.isin(MISSING)).to_numpy()
+    trimmed = cells.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
+    return np.asarray((cells.isna() | trimmed.isin([*MISSING, *missing])).to_numpy())
+
+
+def _numbers_from_objects(
+    name: str, values: npt.NDArray[Any], missing: Missing
+) -> npt.NDArray[np.float64]:
+    import pandas as pd
+
+    cells = pd.Series(values.astype(object), dtype=object)
+    present = ~absent_cells(values, missing)
     read = pd.to_numeric(cells.where(present, None), errors="coerce").to_numpy(np.float64)
     odd = np.flatnonzero(present & np.isnan(read))
     if not len(odd):
@@ -68,11 +93,9 @@ def _numbers_from_objects(name: str, values: npt.NDArray[Any]) -> npt.NDArray[np
             "decimal points."
         )
     if 2 * len(odd) <= present.sum():
+        others = f" and {len(odd) - 1} more such cells" if len(odd) > 1 else ""
         raise InputError(
-            f"Column {name!r} holds numbers, but {shown} in row {row}; leave the cell empty if "
-            "the value is missing."
+            f"Column {name!r} holds numbers, but {shown} in row {row}{others}; leave the cell "
+            f"empty if the value is missing, or say --missing {cell}."
         )
-    raise InputError(
-        f"Column {name!r} holds text ({shown} in row {row}); remove it or name it: with --labels "
-        f"{name} if it is a variable of labels, else with --time, --series or --domain."
-    )
+    raise NotNumbers(f"Column {name!r} holds text ({shown} in row {row}).")

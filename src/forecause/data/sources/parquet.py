@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from forecause.data.sources.cells import numbers
+from forecause.data.sources.cells import Missing, numbers
 from forecause.data.sources.rawtable import Array, RawTable, check_names, raw_table, reading
 from forecause.data.sources.scratch import is_large, new_array
 from forecause.errors import MissingExtra
@@ -57,7 +57,7 @@ class ParquetTable(RawTable):
     def head(self, name: str) -> Array:
         return self._first_row.get(name, np.zeros(1))
 
-    def values(self, names: Sequence[str]) -> Array:
+    def values(self, names: Sequence[str], missing: Missing = ()) -> Array:
         """Plain numbers batch by batch, others a column at a time, into one (row, name) array."""
         with self._open() as file:
             schema = file.schema_arrow
@@ -73,7 +73,7 @@ class ParquetTable(RawTable):
                     filled += batch.num_rows
             for place, name in enumerate(names):
                 if name not in plain:
-                    made[:, place] = numbers(name, _column(file, name))
+                    made[:, place] = numbers(name, _column(file, name), missing)
         return made
 
     @cached_property

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from forecause.data.sources.cells import numbers
+from forecause.data.sources.cells import Missing, numbers
 from forecause.data.sources.scratch import side_by_side
 from forecause.errors import InputError
 
@@ -54,14 +54,17 @@ class RawTable:
         """The first value of a column, (1,): what kind of column it is, without reading it all."""
         return self.column(name)[:1]
 
-    def values(self, names: Sequence[str]) -> Array:
-        """Columns of numbers side by side (row, name); a matrix is viewed where that is enough."""
+    def values(self, names: Sequence[str], missing: Missing = ()) -> Array:
+        """Columns of numbers side by side (row, name); a matrix is viewed where that is enough.
+
+        Text named in `missing` stands for a missing value.
+        """
         places = [self.names.index(name) for name in names]
         if not places:
             return np.empty((self.rows, 0))
         if self.matrix is not None and places == list(range(places[0], places[0] + len(places))):
             return self.matrix[:, places[0] : places[0] + len(places)]
-        columns = [numbers(name, self.column(name)) for name in names]
+        columns = [numbers(name, self.column(name), missing) for name in names]
         single = all(column.dtype == np.float32 for column in columns)
         return side_by_side(columns, np.float32 if single else np.float64)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from forecause.data import Panel
-from forecause.data.missing import interpolated
+from forecause.data.gaps import interpolated
 from forecause.errors import InputError
 
 NAN = np.nan
@@ -76,11 +76,11 @@ def test_the_panel_says_how_many_values_were_filled():
     column = np.arange(30.0) ** 2
     column[[4, 5, 20]] = NAN
     table = {"a": column, "b": np.sin(np.arange(30.0))}
-    panel = Panel.of(table, interpolate=1)
+    panel = Panel.of(table, interpolate=1, gaps="drop")
     assert panel.notes == ("1 missing value filled by interpolation.",)
     assert panel.values[20, 0] == (19**2 + 21**2) / 2
     assert np.isnan(panel.values[4:6, 0]).all()
-    assert Panel.of(Panel.of(table), interpolate=2).missing_share == 0
+    assert Panel.of(Panel.of(table, gaps="drop"), interpolate=2).missing_share == 0
     assert Panel.of(table).missing_share == pytest.approx(3 / 60)
     with pytest.raises(InputError, match="0 rows or more, found -1"):
         Panel.of(table, interpolate=-1)

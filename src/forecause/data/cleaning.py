@@ -1,0 +1,178 @@
+"""What a table's columns need before they can be variables.
+
+Columns of text, dates or one value are left out, cells that the user names become missing, and
+values that look like errors are named; nothing is changed in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from forecause.data.findings import Change, Problems, counted
+from forecause.data.labels import MOST_LEVELS
+from forecause.data.panel import SMALLEST, column_ranges
+from forecause.data.sources.cells import Missing, NotNumbers, absent_cells, numbers
+from forecause.data.sources.rawtable import RawTable
+from forecause.data.sources.scratch import copied, new_array, pieces
+from forecause.errors import InputError
+
+Array = npt.NDArray[Any]
+
+# Numbers that measuring devices and archives write for "no value".
+SENTINELS = (-99, -999, -9999, -99999, -999999, -32768, 999, 9999, 99999, 999999, 1e20, 1e30, 1e36)
+MOST_LOOKED_AT = 1_000_000  # values of a column in which odd ones are looked for
+FAR = 20.0  # robust standard deviations from the median at which a value is wild
+APART = 3.0  # and this many times as far as the farthest ordinary value
+MOST_WILD = 3  # cells of a column; more are the column's own nature
+
+
+def left_out_columns(
+    origins: Sequence[str],
+    tables: Sequence[RawTable],
+    names: Sequence[str],
+    missing: Missing,
+    problems: Problems,
+) -> tuple[dict[str, Change], set[str]]:
+    """The columns of text or dates, by name, and those that are a problem, which is remembered."""
+    found: dict[str, Change] = {}
+    refused: set[str] = set()
+    for origin, table in zip(origins, tables, strict=True):
+        for name in names:
+            if name in found or table.head(name).dtype.kind in "fiub":
+                continue
+            try:
+                numbers(name, table.column(name), missing)
+            except NotNumbers as error:
+                found[name] = _left_out(name, table.column(name), str(error))
+            except InputError as error:
+                problems.add(f"In {origin}: {error}" if origin else str(error))
+                refused.add(name)
+    return found, refused
+
+
+def _left_out(name: str, values: Array, reason: str) -> Change:
+    if values.dtype.kind in "Mm":
+        said = (
+            f"Column {name!r} holds dates and was left out; if it is the time, say --time {name}."
+        )
+        return Change("left out", said, column=name)
+    known = [str(cell) for cell in values[~absent_cells(values)]]
+    levels = len(set(known))
+    said = f"{reason[:-1]} and was left out."
+    if 2 <= levels <= min(MOST_LEVELS, len(known) / 2):
+        said += f" It has {levels} different values: --labels {name} makes it a variable."
+    return Change("left out", said, column=name)
+
+
+def with_missing(
+    values: Array, names: Sequence[str], missing: Missing
+) -> tuple[Array, list[Change]]:
+    """Values (row, column) with NaN where they equal a number in `missing`; copied if any do."""
+    wanted = np.array([_number(one) for one in missing], dtype=np.float64)
+    wanted = wanted[~np.isnan(wanted)].astype(values.dtype)
+    if not len(wanted):
+        return values, []
+    made, counts = values, np.zeros(len(names), dtype=np.int64)
+    for rows in pieces(values.shape, values.dtype):
+        hit = np.isin(values[rows], wanted)
+        if hit.any():
+            made = copied(values) if made is values else made
+            made[rows][hit] = np.nan
+            counts += hit.sum(0)
+    shown = ", ".join(f"{one:g}" for one in wanted)
+    return made, [
+        Change(
+            "missing",
+            f"{counted(int(count), 'cell')} of {name!r} with the value {shown} "
+            f"{'is' if count == 1 else 'are'} missing, as asked.",
+            int(count),
+            name,
+        )
+        for name, count in zip(names, counts, strict=True)
+        if count
+    ]
+
+
+def _number(cell: str | float) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        return np.nan
+
+
+def without_constants(
+    values: Array, names: Sequence[str]
+) -> tuple[Array, tuple[str, ...], list[Change]]:
+    """Values (row, column) and names without the columns that hold one value or none."""
+    low, high = column_ranges(values)
+    with np.errstate(invalid="ignore"):
+        varying = ~(high - low <= SMALLEST) & (low <= high)
+    if varying.all():
+        return values, tuple(names), []
+    changes = []
+    for column in np.flatnonzero(~varying).tolist():
+        empty = not low[column] <= high[column]
+        what = "holds no value at all" if empty else f"is constant ({low[column]:g})"
+        said = f"Column {names[column]!r} {what} and was left out."
+        changes.append(Change("left out", said, column=names[column]))
+    kept = np.flatnonzero(varying).tolist()
+    made = new_array((len(values), len(kept)), values.dtype)
+    for rows in pieces(values.shape, values.dtype):
+        made[rows] = values[rows][:, kept]
+    return made, tuple(names[column] for column in kept), changes
+
+
+def doubtful_values(values: Array, names: Sequence[str]) -> list[Change]:
+    """Sentences about values that look like a code for missing, or like single wild errors."""
+    found = []
+    step = max(1, len(values) // MOST_LOOKED_AT)
+    for column, name in enumerate(names):
+        cells = np.asarray(values[::step, column], dtype=np.float64)
+        change = _doubtful(name, cells[np.isfinite(cells)])
+        if change is not None:
+            found.append(change)
+    return found
+
+
+def _doubtful(name: str, cells: npt.NDArray[np.float64]) -> Change | None:
+    """Codes such as -9999 first; else a few cells that lie far from all others."""
+    if len(cells) < 20:
+        return None
+    codes = [code for code in (cells.min(), cells.max()) if code in SENTINELS]
+    codes = [code for code in codes if _far_from_rest(code, cells[cells != code])]
+    if codes:
+        count = int(np.isin(cells, codes).sum())
+        shown, option = (joint.join(f"{code:g}" for code in codes) for joint in (" and ", ","))
+        said = (
+            f"Column {name!r} holds {shown} in {counted(count, 'row')}, far from its other values: "
+            f"if that stands for a missing value, say --missing {option}."
+        )
+        return Change("doubtful", said, count, name)
+    distance = np.abs(cells - np.median(cells))
+    order = np.argsort(distance)
+    for count in range(1, MOST_WILD + 1):
+        wild = cells[order[-count:]]
+        ordinary = distance[order[:-count]]
+        spread = 1.4826 * float(np.median(ordinary))
+        nearest = float(distance[order[-count]])
+        if spread > 0 and nearest > FAR * spread and nearest > APART * float(ordinary.max()):
+            wild_ones = sorted({f"{cell:g}" for cell in wild})
+            said = (
+                f"Column {name!r} holds {counted(count, 'value')} far from all others "
+                f"({', '.join(wild_ones)}). Nothing was removed; if it is an error, say --missing "
+                f"{','.join(wild_ones)}."
+            )
+            return Change("doubtful", said, count, name)
+    return None
+
+
+def _far_from_rest(code: float, rest: npt.NDArray[np.float64]) -> bool:
+    if len(rest) < 10:
+        return False
+    width = float(rest.max() - rest.min())
+    distance = float(np.abs(rest - code).min())
+    return width > 0 and distance > width

@@ -1,0 +1,76 @@
+"""What was done to a table on the way to a Panel, and what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+from forecause.errors import InputError, MissingExtra
+
+ChangeKind = Literal[
+    "read", "left out", "missing", "sorted", "averaged", "resampled", "chosen", "filled", "doubtful"
+]
+MOST_SHOWN = 20  # problems listed in one message
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change of the table, or with kind `doubtful` something that was only noticed.
+
+    `sentence` tells the user; `count` is how many cells, rows or columns it concerns.
+    """
+
+    kind: ChangeKind
+    sentence: str
+    count: int = 1
+    column: str | None = None
+
+
+class SeveralProblems(InputError):
+    """An InputError that lists more than one sentence."""
+
+    def __init__(self, sentences: Sequence[str]) -> None:
+        self.sentences = tuple(sentences)
+        shown = [f"\n- {sentence}" for sentence in sentences[:MOST_SHOWN]]
+        rest = len(sentences) - len(shown)
+        shown += [f"\n- and {rest} more."] if rest else []
+        super().__init__(f"The data cannot be used for {len(sentences)} reasons:{''.join(shown)}")
+
+
+class Problems:
+    """Collects what is wrong with a table, so that one message can list all of it."""
+
+    def __init__(self) -> None:
+        self.sentences: list[str] = []
+
+    def add(self, sentence: str) -> None:
+        """Remember a problem; the same one is listed once."""
+        if sentence not in self.sentences:
+            self.sentences.append(sentence)
+
+    @contextmanager
+    def collected(self, where: str = "") -> Iterator[None]:
+        """An InputError raised within becomes a problem of the list, and the work goes on."""
+        try:
+            yield
+        except MissingExtra:
+            raise
+        except SeveralProblems as error:
+            for sentence in error.sentences:
+                self.add(f"In {where}: {sentence}" if where else sentence)
+        except InputError as error:
+            self.add(f"In {where}: {error}" if where else str(error))
+
+    def raise_if_any(self) -> None:
+        """Raise one InputError that lists everything."""
+        if len(self.sentences) == 1:
+            raise InputError(self.sentences[0])
+        if self.sentences:
+            raise SeveralProblems(self.sentences)
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 row`, `2,000 rows`."""
+    return f"{count:,} {noun}{'s' * (count != 1)}"

@@ -1,0 +1,185 @@
+"""Missing values: straight lines over short gaps, or what is expected from the rows before.
+
+Expected values come from a joint Gaussian model of a row and the rows before it, fitted to the
+table with its holes by expectation and maximisation. Only the past and the same row are used: a
+value that was estimated from its own future would make effects look stronger than they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from forecause.data.sources.scratch import copied, pieces
+
+GapsName = Literal["fill", "drop"]
+
+LONGEST_GAP = 5  # rows of a variable; longer gaps stay missing
+ROWS_BEFORE = 5  # that an expected value is taken from, at most
+MOST_COLUMNS = 600  # of a row with the rows before it; with many variables fewer rows are used
+MOST_VARIABLES = 2000  # beyond which nothing is filled
+MOST_ITERATIONS = 12
+CLOSE = 0.01  # standard deviations: a smaller change of all cells ends the iterations
+RIDGE = 1e-3  # added to the variances, so that near-copies can be solved
+FIT_WORK = 4e9  # rows times squared columns of one covariance, at most
+LEAST_FIT_ROWS = 20_000
+LEAST_ROWS = 30  # with fewer complete ones nothing is filled
+
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+Index = npt.NDArray[np.int64]
+
+
+def expected(
+    values: npt.NDArray[Any], starts: Index, columns: Iterable[int]
+) -> tuple[npt.NDArray[Any], Mask | None]:
+    """Values (row, column) with short gaps filled, and which cells those are, None if none.
+
+    `columns` may be filled; in the others, which are only read, gaps stay. Gaps of more than
+    LONGEST_GAP rows stay too. `starts` are the first rows of unbroken stretches.
+    """
+    if values.shape[1] > MOST_VARIABLES:
+        return values, None
+    missing = np.concatenate(
+        [np.isnan(values[rows]) for rows in pieces(values.shape, values.dtype)]
+    )
+    if (~missing.any(axis=1)).sum() < LEAST_ROWS and len(missing) < 10 * LEAST_ROWS:
+        return values, None
+    chosen = np.zeros_like(missing)
+    for column in columns:
+        if missing[:, column].any():
+            chosen[:, column] = _in_short_runs(missing[:, column], starts)
+    if not chosen.any():
+        return values, None
+    made = _Filling(values, missing, starts).result()
+    made[missing & ~chosen] = np.nan
+    return made, chosen
+
+
+def _in_short_runs(missing: Mask, starts: Index) -> Mask:
+    """Where (row,) a run of missing rows within one stretch is at most LONGEST_GAP long."""
+    change = np.flatnonzero(np.diff(missing.astype(np.int8), prepend=0, append=0))
+    edges = np.union1d(change, starts)
+    lengths = np.diff(np.append(edges, len(missing)))
+    short = np.repeat(lengths <= LONGEST_GAP, lengths)
+    return np.asarray(missing & np.concatenate([np.zeros(edges[0], dtype=bool), short]))
+
+
+class _Filling:
+    """Expectation and maximisation on a copy of the values, in standard deviations.
+
+    A row's vector is the row followed by those before it, (row, (1 + before) * column).
+    """
+
+    def __init__(self, values: npt.NDArray[Any], missing: Mask, starts: Index) -> None:
+        self.mean = np.nanmean(values, axis=0, dtype=np.float64)
+        self.sd = np.nanstd(values, axis=0, dtype=np.float64)
+        self.missing = missing
+        self.columns = values.shape[1]
+        self.before = max(0, min(ROWS_BEFORE, MOST_COLUMNS // self.columns - 1))
+        self.made = copied(values)
+        for rows in pieces(values.shape, values.dtype):
+            self.made[rows] = np.where(missing[rows], self.mean, self.made[rows])
+        stretch = np.searchsorted(starts, np.arange(len(values)), side="right") - 1
+        self.age = np.arange(len(values)) - starts[stretch]  # rows since the stretch began
+        self.holes = np.flatnonzero(missing.any(axis=1))
+        # of the values that are filled in, the variance that is still unknown, per row of the table
+        self.unknown: Floats = np.diag(missing.mean(axis=0))
+
+    def result(self) -> npt.NDArray[Any]:
+        """The values with every missing cell filled."""
+        for _ in range(MOST_ITERATIONS):
+            if self._improve() < CLOSE:
+                break
+        return self.made
+
+    def _improve(self) -> float:
+        """One round over all missing cells; the largest change in standard deviations."""
+        pull = np.linalg.inv(self._covariance())[: self.columns]  # (column, vector)
+        own = pull[:, : self.columns]
+        unknown, largest = np.zeros_like(self.unknown), 0.0
+        counts = self.missing[self.holes].sum(axis=1)
+        for count in np.unique(counts):
+            rows = self.holes[counts == count]
+            for some in np.array_split(rows, -(-len(rows) * self.columns // 100_000)):
+                places = np.nonzero(self.missing[some])[1].reshape(-1, count)
+                block = own[places[:, :, None], places[:, None, :]]  # (row, missing, missing)
+                force = np.take_along_axis(self._vectors(some) @ pull.T, places, axis=1)
+                inverse = np.linalg.inv(block)
+                step = np.einsum("rij,rj->ri", inverse, force)
+                self.made[some[:, None], places] -= step * self.sd[places]
+                largest = max(largest, float(np.abs(step).max()))
+                np.add.at(unknown, (places[:, :, None], places[:, None, :]), inverse)
+        self.unknown = unknown / len(self.made)
+        return largest
+
+    def _covariance(self) -> Floats:
+        """Of the rows' vectors, (vector, vector), what is unknown of filled cells included."""
+        rows = np.flatnonzero(self.age >= self.before)
+        size = (1 + self.before) * self.columns
+        most = max(LEAST_FIT_ROWS, int(FIT_WORK / size**2))
+        rows = rows[:: max(1, -(-len(rows) // most))]
+        total = np.zeros((size, size))
+        for some in np.array_split(rows, max(1, -(-len(rows) * size // 1_000_000))):
+            vectors = self._vectors(some)
+            total += vectors.T @ vectors
+        total /= max(len(rows), 1)
+        for lag in range(1 + self.before):
+            own = slice(lag * self.columns, (lag + 1) * self.columns)
+            total[own, own] += self.unknown
+        return total + RIDGE * np.eye(size)
+
+    def _vectors(self, rows: Index) -> Floats:
+        """The vectors of some rows, 0 where the stretch had not begun."""
+        lags = np.arange(1 + self.before)
+        places = np.maximum(rows[:, None] - lags, 0)
+        vectors = (self.made[places] - self.mean) / self.sd
+        vectors[self.age[rows][:, None] < lags] = 0.0
+        return vectors.reshape(len(rows), -1)
+
+
+def interpolated(
+    values: npt.NDArray[Any],
+    starts: npt.NDArray[np.int64],
+    longest: int,
+    columns: Iterable[int] | None = None,
+) -> tuple[npt.NDArray[Any], int]:
+    """Values (row, variable) with runs of at most `longest` missing rows filled, and how many.
+
+    In these columns, or in all.
+
+    A run is filled from the value before to the value after it, both in the same unbroken stretch:
+    edges stay missing. The input is copied only if something is filled.
+    """
+    stretch = np.zeros(len(values), dtype=np.int64)
+    stretch[starts[1:]] = 1
+    stretch = np.cumsum(stretch)
+    filled, count = values, 0
+    for column in range(values.shape[1]) if columns is None else columns:
+        missing = np.isnan(values[:, column])
+        rows = _rows_to_fill(missing, stretch, longest)
+        if not len(rows):
+            continue
+        if filled is values:
+            filled = copied(values)
+        known = np.flatnonzero(~missing)
+        filled[rows, column] = np.interp(rows, known, values[known, column])
+        count += len(rows)
+    return filled, count
+
+
+def _rows_to_fill(
+    missing: npt.NDArray[np.bool_], stretch: npt.NDArray[np.int64], longest: int
+) -> npt.NDArray[np.int64]:
+    change = np.diff(np.concatenate([[0], missing.astype(np.int8), [0]]))
+    first, end = np.flatnonzero(change == 1), np.flatnonzero(change == -1)
+    short = (end - first <= longest) & (first > 0) & (end < len(missing))
+    first, end = first[short], end[short]
+    inner = stretch[first - 1] == stretch[end]
+    inside = np.zeros(len(missing) + 1, dtype=np.int64)
+    inside[first[inner]] += 1
+    inside[end[inner]] -= 1
+    return np.flatnonzero(np.cumsum(inside)[:-1])

@@ -1,0 +1,263 @@
+"""One table becomes a Part: rows in order, on a grid if asked; the Parts are stacked to a Panel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from forecause.data.cleaning import doubtful_values, with_missing, without_constants
+from forecause.data.findings import Change, Problems, counted
+from forecause.data.grid import Every, Groups, HowName, on_grid
+from forecause.data.labels import LabelColumn, coded, read_labels
+from forecause.data.panel import Panel, check_finite
+from forecause.data.row_choice import chosen_rows
+from forecause.data.sources.cells import Missing, label_codes
+from forecause.data.sources.rawtable import RawTable
+from forecause.data.sources.scratch import joined, side_by_side, taken
+from forecause.data.timeline import breaks, in_time_order, same_times, time_values
+from forecause.data.variables import Label
+from forecause.errors import InputError
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The columns that are not variables, those that are labels, and how rows are read."""
+
+    time: str | None = None
+    series: str | None = None
+    domain: str | None = None
+    labels: tuple[str, ...] = ()
+    rows: str | None = None  # a column or a condition: the rows to be explained
+    missing: Missing = ()
+    every: Every | None = None
+    every_how: HowName = "mean"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One table with its rows sorted by series and time, ready to be stacked with others."""
+
+    values: Array  # (row, variable), those that are numbers
+    series: Array  # (row,) codes
+    series_names: list[str]
+    time: Array | None
+    domain: Array | None
+    domain_names: list[str]
+    labels: dict[str, LabelColumn]
+    explained: Array | None  # (row,) whether a row may be a target
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def gaps(self) -> Array:
+        """True (row,) where the time leaps over a gap."""
+        if self.time is None:
+            return np.zeros(len(self.series), dtype=bool)
+        return breaks(self.time, self.series)
+
+    def at(self, rows: Array) -> Part:
+        """These rows in this order."""
+        return replace(
+            self,
+            values=taken(self.values, rows),
+            series=self.series[rows],
+            time=None if self.time is None else self.time[rows],
+            domain=None if self.domain is None else self.domain[rows],
+            labels={n: LabelColumn(c.codes[rows], c.levels) for n, c in self.labels.items()},
+            explained=None if self.explained is None else self.explained[rows],
+        )
+
+    def merged(self, groups: Groups, how: HowName, time: Array, series: Array) -> Part:
+        """One row per group, with this time and series."""
+        labels = {
+            n: LabelColumn(groups.last_code(c.codes), c.levels) for n, c in self.labels.items()
+        }
+        return replace(
+            self,
+            values=groups.merged(self.values, how),
+            series=series,
+            time=time,
+            domain=None if self.domain is None else groups.carried(self.domain),
+            labels=labels,
+            explained=None if self.explained is None else groups.all_true(self.explained),
+        )
+
+    def with_change(self, *changes: Change) -> Part:
+        return replace(self, changes=(*self.changes, *changes))
+
+
+def part_of(
+    table: RawTable, roles: Roles, variables: Sequence[str], label: str, problems: Problems
+) -> Part:
+    """Read the columns of a table; what is wrong with them is added to the problems."""
+    numeric = tuple(name for name in variables if name not in roles.labels)
+    values, changes = with_missing(table.values(numeric, roles.missing), numeric, roles.missing)
+    series, names = _series(table, roles.series, label)
+    with problems.collected():
+        check_finite(values, numeric)  # here rows are counted as in the user's table
+    time, domain, explained = None, None, None
+    domain_names: list[str] = []
+    labels: dict[str, LabelColumn] = {}
+    with problems.collected():
+        if roles.time is not None:
+            time = time_values(roles.time, table.column(roles.time))
+    with problems.collected():
+        if roles.domain is not None:
+            domain, domain_names = label_codes(roles.domain, table.column(roles.domain))
+    with problems.collected():
+        if roles.rows is not None:
+            explained = chosen_rows(table, roles.rows)
+    for name in variables:
+        if name in roles.labels:
+            with problems.collected():
+                labels[name] = read_labels(name, table.column(name), roles.missing)
+    changes += doubtful_values(values, numeric)
+    part = Part(values, series, names, time, domain, domain_names, labels, explained)
+    return _in_order(part.with_change(*changes), roles)
+
+
+def built_in_series(table: RawTable) -> Array:
+    """Codes (row,) of the series that are stacked in the table itself."""
+    lengths = table.lengths or (table.rows,)
+    return np.repeat(np.arange(len(lengths)), lengths)
+
+
+def _series(table: RawTable, column: str | None, label: str) -> tuple[Array, list[str]]:
+    if column is not None:
+        codes, names = label_codes(column, table.column(column))
+        return codes, [f"{label} / {name}" if label else name for name in names]
+    codes = built_in_series(table)
+    if len(table.lengths) > 1:
+        names = [f"series {i + 1}" for i in range(len(table.lengths))]
+        return codes, [f"{label} / {name}" if label else name for name in names]
+    return codes, [label or "series"]
+
+
+def _in_order(part: Part, roles: Roles) -> Part:
+    """Rows sorted by series and time; those of one time, or of one step of the grid, are one."""
+    if part.time is None or roles.time is None:
+        return _sorted(part, np.argsort(part.series, kind="stable"))
+    alone = len(part.series_names) == 1
+    rows, changes = in_time_order(roles.time, part.time, part.series, alone)
+    part = _sorted(part, rows).with_change(*changes)
+    assert part.time is not None
+    if roles.every is not None:
+        groups, time, series = on_grid(roles.every, part.time, part.series)
+        said = (
+            f"{counted(len(part.series), 'row')} became {counted(groups.count, 'row')} of equal "
+            f"steps by their {roles.every_how}."
+        )
+        made = part.merged(groups, roles.every_how, time, series)
+        return made.with_change(Change("resampled", said, groups.count, roles.time))
+    of_row, changes = same_times(roles.time, part.time, part.series, rows, alone)
+    if not changes:
+        return part
+    groups = Groups(of_row, int(of_row[-1]) + 1)
+    first = groups.first
+    return part.merged(groups, "mean", part.time[first], part.series[first]).with_change(*changes)
+
+
+def _sorted(part: Part, rows: Array) -> Part:
+    return part if bool((np.diff(rows) == 1).all()) else part.at(rows)
+
+
+def stacked(parts: Sequence[Part], variables: tuple[str, ...], changes: Sequence[Change]) -> Panel:
+    """The parts one below the other; `changes` are those that came before the parts' own."""
+    lengths = [len(part.series) for part in parts]
+    offsets = np.cumsum([0, *lengths])
+    before = np.cumsum([0, *(len(part.series_names) for part in parts)])
+    kinds = {part.time.dtype.kind for part in parts if part.time is not None}
+    if len(kinds) > 1:
+        raise InputError("The time is given as dates in one series and as numbers in another.")
+    gaps = [part.gaps for part in parts]
+    starts = [
+        np.flatnonzero((np.diff(p.series, prepend=-1) != 0) | g) + o
+        for p, g, o in zip(parts, gaps, offsets, strict=False)
+    ]
+    domain_names = list(dict.fromkeys(name for part in parts for name in part.domain_names))
+    domains = [_recoded(part, domain_names) for part in parts]
+    values, columns, labels, remarks = _with_labels(parts, variables)
+    listed = [*changes, *_together(parts), *remarks, *_gap_change(int(sum(map(np.sum, gaps))))]
+    panel = Panel(
+        values=values,
+        variables=columns,
+        starts=np.concatenate(starts),
+        series=np.concatenate([p.series + b for p, b in zip(parts, before, strict=False)]),
+        series_names=tuple(name for part in parts for name in part.series_names),
+        domain=joined(domains) if domain_names else None,
+        domain_names=tuple(domain_names),
+        time=joined([part.time for part in parts]) if kinds else None,
+        labels=labels,
+        explained=_joined_explained(parts),
+    )
+    return panel.with_changes(listed)
+
+
+def _joined_explained(parts: Sequence[Part]) -> npt.NDArray[np.bool_] | None:
+    if parts[0].explained is None:
+        return None
+    return np.asarray(joined([part.explained for part in parts]))
+
+
+def _gap_change(gaps: int) -> list[Change]:
+    if not gaps:
+        return []
+    said = "1 gap in time; no window crosses it."
+    if gaps > 1:
+        said = f"{gaps} gaps in time; no window crosses them."
+    return [Change("read", said, gaps)]
+
+
+def _together(parts: Sequence[Part]) -> list[Change]:
+    """The parts' changes; of several series, each says where, and doubts are said once."""
+    if len(parts) == 1:
+        return list(parts[0].changes)
+    found: dict[tuple[str, str | None], Change] = {}
+    for part in parts:
+        for change in part.changes:
+            key = (change.kind, change.column)
+            first = found.get(key)
+            where = f"In {part.series_names[0]}"
+            said = f"{where}: {change.sentence}" if first is None else first.sentence
+            count = change.count + (first.count if first else 0)
+            found[key] = replace(change, sentence=said, count=count)
+    return list(found.values())
+
+
+def _with_labels(
+    parts: Sequence[Part], variables: tuple[str, ...]
+) -> tuple[Array, tuple[str, ...], tuple[Label, ...], list[Change]]:
+    """All columns in the order of the variables, their names, the labels among them, changes.
+
+    Columns of numbers that hold one value or none are left out.
+    """
+    numeric_names = [name for name in variables if name not in parts[0].labels]
+    values, kept, changes = without_constants(joined([p.values for p in parts]), numeric_names)
+    if not parts[0].labels:
+        return values, kept, (), changes
+    columns: list[Array] = []
+    names: list[str] = []
+    labels: list[Label] = []
+    numeric = dict(zip(kept, values.T, strict=True))
+    for name in variables:
+        if name in numeric:
+            columns.append(numeric[name])
+            names.append(name)
+        elif name in parts[0].labels:
+            label, levels, remarks = coded(name, len(names), [part.labels[name] for part in parts])
+            columns += list(levels.T)
+            names += label.column_names
+            labels.append(label)
+            changes += [Change("read", remark, column=name) for remark in remarks]
+    return side_by_side(columns, np.float64), tuple(names), tuple(labels), changes
+
+
+def _recoded(part: Part, names: list[str]) -> Array | None:
+    if part.domain is None:
+        return None
+    return np.array([names.index(name) for name in part.domain_names], dtype=np.int64)[part.domain]
