@@ -14,3 +14,5 @@ ReadoutName = Literal[
 RuleName = Literal["auto", "fdr", "top-k", "global-top-k", "uniform"]
 ByName = Literal["score", "rank"]
 InstantaneousName = Literal["pcmci+", "dynotears"]
+GapsName = Literal["fill", "drop"]
+HowName = Literal["mean", "sum", "last"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -198,16 +198,8 @@ def _spans(panel: Panel) -> list[tuple[int, int]]:
 def _known(panel: Panel, spans: list[tuple[int, int]], max_lag: int) -> Windows:
     """The windows of these rows alone, with their own scale; a single series is not copied."""
     kept = np.concatenate([np.arange(first, end) for first, end in spans])
-    rows: Any = slice(*spans[0]) if len(spans) == 1 else kept
     try:
-        known = replace(
-            panel,
-            values=panel.values[rows],
-            starts=np.flatnonzero(np.isin(kept, panel.starts)),
-            series=panel.series[rows],
-            domain=None if panel.domain is None else panel.domain[rows],
-            time=None if panel.time is None else panel.time[rows],
-        )
+        known = panel.at_rows(kept)
         return Windows.of(known, max_lag)
     except InputError as error:
         reason = f"What came before an origin is not enough: {error} Or use fewer origins or steps."
@@ -249,7 +241,10 @@ def _tidy(panel: Panel, rows: Rows, forecasts: Array) -> pd.DataFrame:
     """Forecasts (method, case, step, variable) in long form, beside what happened if known."""
     actual, steps = np.full_like(forecasts[0], np.nan), forecasts.shape[2]
     for case, row in enumerate(rows.tolist()):
-        happened = panel.values[row : min(row + steps, _stretch(panel, row)[1])]
+        until = min(row + steps, _stretch(panel, row)[1])
+        happened = panel.values[row:until]
+        if panel.filled is not None:
+            happened = np.where(panel.filled[row:until], np.nan, happened)
         actual[case, : len(happened)] = happened
     levels: list[Any] = [rows, panel.variables, range(1, steps + 1), METHODS]
     names = ["row", "variable", "step", "method"]

@@ -9,8 +9,18 @@ from typing import Any, Literal
 
 from pydantic import Field, PositiveInt
 
-from forecause.config import ByName, ForecasterName, HeadChoice, PresetName, ReadoutName, RuleName
+from forecause.config import (
+    ByName,
+    ForecasterName,
+    GapsName,
+    HeadChoice,
+    HowName,
+    PresetName,
+    ReadoutName,
+    RuleName,
+)
 from forecause.data.panel import Panel
+from forecause.data.sources.cells import Missing
 from forecause.data.summary import DataSummary, source_of
 from forecause.data.windows import Windows
 from forecause.diagnostics.alerts import find_alerts
@@ -73,7 +83,12 @@ def discover(
     series: str | None = None,
     domain: str | None = None,
     labels: Sequence[str] = (),
+    missing: Missing = (),
+    every: str | float | None = None,
+    every_how: HowName = "mean",
+    rows: str | None = None,
     interpolate: int = 0,
+    gaps: GapsName = "fill",
     workers: Workers = HERE,
     progress: Progress = QUIET,
     **settings: Any,
@@ -81,14 +96,22 @@ def discover(
     """Find which variable drives which, with which delay.
 
     `data` is a table (pandas, polars, pyarrow, xarray, numpy), a path, or a list of them for
-    several series; `labels` names the columns that hold labels, not numbers. `workers` share the
-    fits of a cross-fit. Further settings are the fields of DiscoverSettings, by name.
+    several series. `time` to `gaps` say how it is read; see Panel.of. `workers` share the fits of
+    a cross-fit. Further settings are the fields of DiscoverSettings, by name.
     """
     chosen = make_settings(max_lag=5 if max_lag == "auto" else max_lag, **settings)
     options: dict[str, Any] = {"time": time, "series": series, "domain": domain}
     options["interpolate"] = interpolate
     if labels:
         options["labels"] = [labels] if isinstance(labels, str) else list(labels)
+    if missing:
+        options["missing"] = [missing] if isinstance(missing, str) else list(missing)
+    if every is not None:
+        options |= {"every": every, "every_how": every_how}
+    if rows is not None:
+        options["rows"] = rows
+    if gaps != "fill":
+        options["gaps"] = gaps
     read, source = Panel.of(data, **options), source_of(data, **options)
     panel, notes = read, read.notes
     if max_lag == "auto":

@@ -1,4 +1,6 @@
-"""Interpolation fills short inner gaps and nothing else."""
+"""Interpolation fills short inner gaps; other short gaps get what is expected there."""
+
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -7,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from forecause.data import Panel
-from forecause.data.gaps import interpolated
+from forecause.data import Panel, Windows
+from forecause.data.gaps import expected, interpolated
+from forecause.edges import edge_tests
 from forecause.errors import InputError
 
 NAN = np.nan
@@ -84,3 +87,103 @@ def test_the_panel_says_how_many_values_were_filled():
     assert Panel.of(table).missing_share == pytest.approx(3 / 60)
     with pytest.raises(InputError, match="0 rows or more, found -1"):
         Panel.of(table, interpolate=-1)
+
+
+# --- what is expected ---------------------------------------------------------------------------
+
+
+def system(rows: int = 1500) -> np.ndarray:
+    """Three variables: b follows a, c follows b, each with its own memory."""
+    rng = np.random.default_rng(0)
+    values = np.zeros((rows, 3))
+    for t in range(1, rows):
+        a, b, c = values[t - 1]
+        values[t] = [0.7 * a, 0.5 * b + 0.8 * a, 0.4 * c - 0.7 * b]
+        values[t] += 0.5 * rng.normal(size=3)
+    return values
+
+
+def with_holes(values: np.ndarray, share: float) -> np.ndarray:
+    holes = np.random.default_rng(1).random(values.shape) < share
+    return np.where(holes, NAN, values)
+
+
+def test_filled_cells_are_about_the_regression_on_the_complete_past():
+    values = system()
+    holed = values.copy()
+    rows = np.arange(20, 1490, 30)
+    holed[rows, 2] = NAN
+    same_row = values[5:-1, :2]
+    shifted = np.column_stack([np.ones(1494), *(values[4 - k : -2 - k] for k in range(5))])
+    design = np.column_stack([shifted, same_row])
+    known = np.ones(1494, dtype=bool)
+    known[rows - 5] = False
+    slopes = np.linalg.lstsq(design[known], values[5:-1, 2][known], rcond=None)[0]
+    filled, cells = expected(holed, np.zeros(1, np.int64), range(3))
+    assert np.argwhere(cells).tolist() == [[row, 2] for row in rows]
+    np.testing.assert_allclose(filled[rows, 2], design[rows - 5] @ slopes, atol=0.05)
+    np.testing.assert_array_equal(filled[~cells], values[~cells])
+
+
+def test_filled_cells_never_depend_on_what_comes_after():
+    """Up to the fit: another future of the same kind hardly changes them."""
+    holed = with_holes(system(4000), 0.05)
+    start = np.zeros(1, np.int64)
+    whole, cells = expected(holed, start, range(3))
+    cut, _ = expected(holed[:3000], start, range(3))
+    before = cells[:2999]
+    difference = np.abs(whole[:2999] - cut[:2999])[before]
+    assert difference.max() < 0.1 * np.nanstd(holed)
+
+
+def test_long_gaps_and_other_columns_stay_missing():
+    holed = system()
+    holed[100:106, 0] = NAN  # one row too long
+    holed[200:205, 1] = NAN
+    holed[300, 2] = NAN
+    filled, cells = expected(holed, np.zeros(1, np.int64), [0, 1])
+    assert np.isnan(filled[100:106, 0]).all()
+    assert np.isnan(filled[300, 2])
+    assert np.argwhere(cells).tolist() == [[row, 1] for row in range(200, 205)]
+
+
+def test_a_run_is_measured_within_its_stretch():
+    holed = system()
+    holed[98:104, 0] = NAN
+    _, cells = expected(holed, np.array([0, 101]), range(3))
+    assert np.flatnonzero(cells[:, 0]).tolist() == list(range(98, 104))
+
+
+def test_the_panel_remembers_and_says_what_was_filled():
+    holed = with_holes(system(), 0.02)
+    panel = Panel.of(holed)
+    count = int(np.isnan(holed).sum())
+    assert not np.isnan(panel.values).any()
+    np.testing.assert_array_equal(panel.filled, np.isnan(holed))
+    assert panel.notes[-1].startswith(f"{count} missing values (1.9% of all)")
+    assert panel.changes[-1].count == count
+    dropped = Panel.of(holed, gaps="drop")
+    assert panel.fingerprint() == dropped.fingerprint()
+    assert panel.missing_share == pytest.approx(dropped.missing_share)
+    assert Windows.of(panel, 5).lost_share == 0
+    np.testing.assert_allclose(Windows.of(panel, 1).filled_share, panel.filled[1:].mean(0))
+    np.testing.assert_array_equal(
+        Windows.of(panel, 1).observed(2).rows, np.flatnonzero(~panel.filled[1:, 2]) + 1
+    )
+
+
+def test_filled_targets_are_not_tested():
+    """The p-values of a target are those of its observed rows."""
+    panel = Panel.of(with_holes(system(800), 0.15))
+    windows = Windows.of(panel, 2)
+    tests = edge_tests(windows)
+    for target, name in enumerate(panel.variables):
+        own = edge_tests(replace(windows.observed(target), panel=replace(panel, filled=None)))
+        np.testing.assert_allclose(
+            tests["p_value"].sel(target=name), own["p_value"].sel(target=name)
+        )
+
+
+def test_a_gap_choice_that_is_none_is_refused():
+    with pytest.raises(InputError, match="gaps must be fill or drop, found 'leave'"):
+        Panel.of(system(), gaps="leave")

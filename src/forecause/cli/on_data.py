@@ -11,10 +11,15 @@ from forecause.cli.lists import names
 from forecause.cli.options import (
     Data,
     Device,
+    EveryHow,
+    EveryStep,
     Forecaster,
+    Gaps,
     Interpolate,
     Labels,
+    MissingCells,
     Quiet,
+    Rows,
     Seed,
     Series,
     Time,
@@ -106,7 +111,12 @@ def discover(
     knowledge: Annotated[
         Path | None, typer.Option(help="File with lines 'forbid RULE' and 'require RULE'.")
     ] = None,
+    missing: MissingCells = None,
+    every: EveryStep = None,
+    every_how: EveryHow = "mean",
+    rows: Rows = None,
     interpolate: Interpolate = 0,
+    gaps: Gaps = "fill",
     seed: Seed = 0,
     device: Device = "auto",
     json: Annotated[
@@ -151,7 +161,12 @@ def discover(
             regimes=regimes,
             forbid=(*forbidden, *(forbid or ())),
             require=(*required, *(require or ())),
+            missing=names(missing) or (),
+            every=every,
+            every_how=every_how,
+            rows=rows,
             interpolate=interpolate,
+            gaps=gaps,
             seed=seed,
             device=device,
             workers=asked_workers(ray, None),
@@ -189,7 +204,12 @@ def evaluate(
     series: Series = None,
     domain: Annotated[str | None, typer.Option(help="Column with known regimes.")] = None,
     labels: Labels = None,
+    missing: MissingCells = None,
+    every: EveryStep = None,
+    every_how: EveryHow = "mean",
+    rows: Rows = None,
     interpolate: Interpolate = 0,
+    gaps: Gaps = "fill",
     seed: Seed = 0,
     device: Device = "auto",
     out: Annotated[
@@ -209,7 +229,12 @@ def evaluate(
         series=series,
         domain=domain,
         labels=names(labels) or (),
+        missing=names(missing) or (),
+        every=every,
+        every_how=every_how,
+        rows=rows,
         interpolate=interpolate,
+        gaps=gaps,
     )
     with joined() as ranks, terminal.progress(quiet or not ranks.first) as progress:
         found = rolling_origin(

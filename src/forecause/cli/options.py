@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from forecause.cli.plugins import Commands
-from forecause.config import ForecasterName
+from forecause.config import ForecasterName, GapsName, HowName
 
 app = typer.Typer(
     name="forecause",
@@ -33,6 +33,22 @@ Labels = Annotated[
     str | None, typer.Option(help="Columns that hold labels, not numbers; several by comma.")
 ]
 Interpolate = Annotated[int, typer.Option(help="Fill gaps of at most this many missing values.")]
+MissingCells = Annotated[
+    str | None,
+    typer.Option("--missing", help="Cells that stand for a missing value, like -9999; by comma."),
+]
+EveryStep = Annotated[
+    str | None,
+    typer.Option("--every", help="Put the rows on a regular grid of this step: 15min, 1h, 1d."),
+]
+EveryHow = Annotated[HowName, typer.Option(help="How rows of one step of --every are joined.")]
+Rows = Annotated[
+    str | None,
+    typer.Option(help="Rows to explain: a column of truth values, or \"season == 'winter'\"."),
+]
+Gaps = Annotated[
+    GapsName, typer.Option(help="Short gaps: fill by what is expected, or drop such windows.")
+]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
 Folder = Annotated[Path, typer.Argument(help="A folder written by discover.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same result.")]

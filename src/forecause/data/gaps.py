@@ -8,14 +8,12 @@ value that was estimated from its own future would make effects look stronger th
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from forecause.data.sources.scratch import copied, pieces
-
-GapsName = Literal["fill", "drop"]
 
 LONGEST_GAP = 5  # rows of a variable; longer gaps stay missing
 ROWS_BEFORE = 5  # that an expected value is taken from, at most

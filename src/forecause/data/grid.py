@@ -12,10 +12,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from forecause.config import HowName
 from forecause.errors import InputError
 
 Array = npt.NDArray[Any]
-HowName = Literal["mean", "sum", "last"]
 
 EVERY = re.compile(r"\s*(\d+(?:\.\d+)?)?\s*([a-zA-Z]*)\s*")
 SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from forecause.config import GapsName, HowName
 from forecause.data.findings import Change, Problems
-from forecause.data.gaps import GapsName
-from forecause.data.grid import HowName
 from forecause.data.sources.cells import Missing
 from forecause.data.sources.scratch import joined
 from forecause.data.variables import Label, Variables

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from forecause.config import HowName
 from forecause.data.cleaning import doubtful_values, with_missing, without_constants
 from forecause.data.findings import Change, Problems, counted
-from forecause.data.grid import Every, Groups, HowName, on_grid
+from forecause.data.grid import Every, Groups, on_grid
 from forecause.data.labels import LabelColumn, coded, read_labels
 from forecause.data.panel import Panel, check_finite
 from forecause.data.row_choice import chosen_rows
@@ -98,23 +99,26 @@ def part_of(
     numeric = tuple(name for name in variables if name not in roles.labels)
     values, changes = with_missing(table.values(numeric, roles.missing), numeric, roles.missing)
     series, names = _series(table, roles.series, label)
-    with problems.collected():
+    known = len(problems.sentences)
+    with problems.collected(label):
         check_finite(values, numeric)  # here rows are counted as in the user's table
+    if len(problems.sentences) > known:
+        values = np.where(np.isinf(values), np.nan, values)  # said once is enough
     time, domain, explained = None, None, None
     domain_names: list[str] = []
     labels: dict[str, LabelColumn] = {}
-    with problems.collected():
+    with problems.collected(label):
         if roles.time is not None:
             time = time_values(roles.time, table.column(roles.time))
-    with problems.collected():
+    with problems.collected(label):
         if roles.domain is not None:
             domain, domain_names = label_codes(roles.domain, table.column(roles.domain))
-    with problems.collected():
+    with problems.collected(label):
         if roles.rows is not None:
             explained = chosen_rows(table, roles.rows)
     for name in variables:
         if name in roles.labels:
-            with problems.collected():
+            with problems.collected(label):
                 labels[name] = read_labels(name, table.column(name), roles.missing)
     changes += doubtful_values(values, numeric)
     part = Part(values, series, names, time, domain, domain_names, labels, explained)

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy.typing as npt
 
+from forecause.config import GapsName, HowName
 from forecause.data.cleaning import left_out_columns
 from forecause.data.findings import Change, Problems, counted
-from forecause.data.gaps import GapsName, expected, interpolated
-from forecause.data.grid import Every, HowName
+from forecause.data.gaps import expected, interpolated
+from forecause.data.grid import Every
 from forecause.data.panel import Panel
 from forecause.data.parts import Part, Roles, built_in_series, part_of, stacked
 from forecause.data.row_choice import columns_named

@@ -41,10 +41,13 @@ class Windows:
 
     @classmethod
     def of(cls, panel: Panel, max_lag: int) -> Windows:
-        """Every window that lies in one unbroken stretch and touches no missing value."""
+        """Every window that lies in one unbroken stretch and touches no missing value.
+
+        Where the panel names the rows to be explained, only those are targets.
+        """
         if max_lag < 1:
             raise InputError(f"The largest lag must be at least 1, found {max_lag}.")
-        rows = _complete_rows(panel, max_lag)
+        rows = _target_rows(panel, max_lag)
         if len(rows) < MIN_WINDOWS:
             longest = int(np.diff([*panel.starts, panel.rows]).max())
             raise InputError(
@@ -73,7 +76,22 @@ class Windows:
         """Share of the panel's possible windows that missing values or gaps took away."""
         lengths = np.bincount(self.panel.series)
         possible = int(np.maximum(lengths - self.max_lag, 0).sum())
-        return 1 - len(_complete_rows(self.panel, self.max_lag)) / max(possible, 1)
+        if self.panel.explained is not None:
+            possible = int(self.panel.explained[_place_in_series(self.panel) >= self.max_lag].sum())
+        return 1 - len(_target_rows(self.panel, self.max_lag)) / max(possible, 1)
+
+    @property
+    def filled_share(self) -> npt.NDArray[np.float64]:
+        """Share of the windows in which the value to be forecast was filled, (column,)."""
+        if self.panel.filled is None:
+            return np.zeros(len(self.panel.variables))
+        return np.asarray(self.panel.filled[self.rows].mean(axis=0))
+
+    def observed(self, column: int) -> Windows:
+        """The windows in which a column's value to be forecast was observed, not filled."""
+        if self.panel.filled is None:
+            return self
+        return self.at(np.flatnonzero(~self.panel.filled[self.rows, column]))
 
     def at(self, chosen: npt.NDArray[np.int64]) -> Windows:
         """The windows with these indices, in this order."""
@@ -155,6 +173,19 @@ class Windows:
         length = count // pieces
         first = np.linspace(0, len(self) - length, pieces).astype(np.int64)
         return self.at((first[:, None] + np.arange(length)).ravel())
+
+
+def _target_rows(panel: Panel, max_lag: int) -> npt.NDArray[np.int64]:
+    """The last rows of all windows that can be used."""
+    rows = _complete_rows(panel, max_lag)
+    return rows if panel.explained is None else rows[panel.explained[rows]]
+
+
+def _place_in_series(panel: Panel) -> npt.NDArray[np.int64]:
+    """The number of each row within its series, from 0; a series' rows stand together."""
+    first = np.flatnonzero(np.diff(panel.series, prepend=-1))
+    lengths = np.diff(np.append(first, panel.rows))
+    return np.arange(panel.rows) - np.repeat(first, lengths)
 
 
 def _complete_rows(panel: Panel, max_lag: int) -> npt.NDArray[np.int64]:

@@ -35,6 +35,7 @@ WINDOWS_PER_INPUT = 15  # with fewer, all inputs at once blur each other
 WORK, WORK_PER_TARGET = 1e11, 4e9  # windows times squared features of one fit, at most
 WORK_OF_TARGETS = 2e11  # of a fit to every target
 DRAWS = 100  # resamples of time
+MOST_FILLED = 0.01  # share of a target's cells; with more, only observed ones are tested
 PLAUSIBLE = 0.05  # p-value of the inputs that are tried alone
 MOST_PLAUSIBLE, MOST_PAIRED = 40, 14  # of them, and of those whose products are tried
 HINT, MOST_HINTING = 3.5, 20_000  # t-value of a product that makes it worth a fit; windows for it
@@ -58,22 +59,24 @@ def edge_tests(
     show nothing on their own. An input that is not `allowed` is left out of its target's models and
     not tested (NaN). All levels of a label are tested together as a source; as a target, the most
     striking of its levels counts, its p-value times their number. Less `effort` uses fewer windows.
+    A target with filled cells is tested on the windows in which its value was observed: what was
+    filled follows the rows before it by construction.
     """
     ladder = _Ladder(windows, effort)
+    ladder.test(suspects, allowed)
     inputs = ladder.inputs
-    if allowed is not None:
-        ladder.allowed = inputs.by_input(allowed.values)
-    ladder.try_all_targets(ladder.designs.straight)
-    ladder.try_all_targets(ladder.designs.curved)
-    flat = None if suspects is None else inputs.by_input(suspects.values)
-    for target in range(ladder.columns):
-        ladder.try_plausible(target, None if flat is None else flat[target])
-    ladder.p_values[~ladder.allowed] = np.nan
     p_values = inputs.p_values_of_targets(ladder.p_values)
     passed = int((adjusted_p_values(p_values) <= fdr).sum())
     # where Benjamini-Hochberg drew the line
     level = fdr * passed / max(np.isfinite(p_values).sum(), 1)
-    stability = inputs.largest_of_targets(ladder.stability(level))
+    by_column = ladder.stability(level)
+    for target in np.flatnonzero(windows.filled_share > MOST_FILLED).tolist():
+        own = _Ladder(windows.observed(target), effort, [target])
+        own.test(suspects, allowed)
+        ladder.p_values[target] = own.p_values[target]
+        by_column[target] = own.stability(level)[target]
+    p_values = inputs.p_values_of_targets(ladder.p_values)
+    stability = inputs.largest_of_targets(by_column)
     found = {"p_value": inputs.by_lag(p_values), "stability": inputs.by_lag(stability)}
     return labelled_together(found, inputs.coding.variables)
 
@@ -86,8 +89,10 @@ def is_crowded(inputs: int, windows: int) -> bool:
 class _Ladder:
     """The best model so far for every target column, and its p-values (target, input)."""
 
-    def __init__(self, windows: Windows, effort: float) -> None:
+    def __init__(self, windows: Windows, effort: float, targets: list[int] | None = None) -> None:
+        """Of these target columns, or of all."""
         self.effort = effort
+        self.targets = list(range(windows.shape[1])) if targets is None else targets
         self.work_per_target = min(WORK_PER_TARGET, WORK_OF_TARGETS / windows.shape[1])
         self.inputs = Inputs.of(windows)
         self.windows = len(windows)
@@ -103,12 +108,24 @@ class _Ladder:
         self.best: dict[int, _Fit] = {}
         self.thinned: dict[int, tuple[Sample, Sample]] = {}
 
+    def test(self, suspects: xr.DataArray | None, allowed: xr.DataArray | None) -> None:
+        """Try all models; the p-values of the best are then known."""
+        if allowed is not None:
+            self.allowed = self.inputs.by_input(allowed.values)
+        self.try_all_targets(self.designs.straight)
+        self.try_all_targets(self.designs.curved)
+        flat = None if suspects is None else self.inputs.by_input(suspects.values)
+        for target in self.targets:
+            self.try_plausible(target, None if flat is None else flat[target])
+        self.p_values[~self.allowed] = np.nan
+
     def try_all_targets(self, design_of: Callable[[Index], Design]) -> None:
         """Fit a model of all inputs to all targets that may have the same ones."""
         kinds, kind_of = np.unique(self.allowed, axis=0, return_inverse=True)
         for kind, allowed in enumerate(kinds):
-            inputs, targets = np.flatnonzero(allowed), np.flatnonzero(kind_of == kind).tolist()
-            if not len(inputs):
+            inputs = np.flatnonzero(allowed)
+            targets = [target for target in self.targets if kind_of[target] == kind]
+            if not len(inputs) or not targets:
                 continue
             design = design_of(inputs)
             if targets[0] in self.best and not self._affords(design):
