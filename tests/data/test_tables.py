@@ -315,7 +315,7 @@ def test_all_problems_of_a_table_are_in_one_message():
     with pytest.raises(InputError) as caught:
         Panel.of(wrong, domain="place")
     said = str(caught.value)
-    assert said.startswith("The data cannot be used for 4 reasons:\n- ")
+    assert said.startswith("The data cannot be used for 4 reasons: (1) ")
     for part in (
         "Column 'a' holds numbers, but 'bad' in row 4",
         "Column 'b' holds an infinite value in row 7",

@@ -111,7 +111,7 @@ def without_constants(
     low, high = column_ranges(values)
     with np.errstate(invalid="ignore"):
         varying = ~(high - low <= SMALLEST) & (low <= high)
-    if varying.all():
+    if varying.all() or not varying.any():  # a table of nothing else is refused as it is
         return values, tuple(names), []
     changes = []
     for column in np.flatnonzero(~varying).tolist():

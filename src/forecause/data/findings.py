@@ -33,10 +33,10 @@ class SeveralProblems(InputError):
 
     def __init__(self, sentences: Sequence[str]) -> None:
         self.sentences = tuple(sentences)
-        shown = [f"\n- {sentence}" for sentence in sentences[:MOST_SHOWN]]
+        shown = [f"({n}) {sentence}" for n, sentence in enumerate(sentences[:MOST_SHOWN], 1)]
         rest = len(sentences) - len(shown)
-        shown += [f"\n- and {rest} more."] if rest else []
-        super().__init__(f"The data cannot be used for {len(sentences)} reasons:{''.join(shown)}")
+        shown += [f"And {rest} more."] if rest else []
+        super().__init__(f"The data cannot be used for {len(sentences)} reasons: {' '.join(shown)}")
 
 
 class Problems:
