@@ -1,6 +1,8 @@
+import ast
 import pkgutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -41,3 +43,19 @@ def test_importing_the_package_and_its_command_imports_nothing_heavy():
         "sys.exit(str(heavy) if heavy else 0)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_product_never_imports_the_study():
+    for path in Path(fc.__file__).parent.rglob("*.py"):
+        names = [
+            name
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            for name in (
+                [node.module or ""]
+                if isinstance(node, ast.ImportFrom)
+                else [alias.name for alias in node.names]
+                if isinstance(node, ast.Import)
+                else []
+            )
+        ]
+        assert not [name for name in names if name.startswith("forecause_bench")], path
