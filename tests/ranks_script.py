@@ -4,6 +4,7 @@ alone, and call the command, first with a good file and then with a wrong one.""
 import contextlib
 import io
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -24,16 +25,20 @@ def in_float64(kind):
     """A forecaster whose rounding errors are too small to grow into something."""
 
     class Double(kind):
-        def forward(self, past, *rules):
-            return super().forward(past.double(), *rules)
+        def forward(self, past, *rules, **domain):
+            return super().forward(past.double(), *rules, **domain)
 
         def loss(self, window):
-            return super().loss(window.double())
+            return super().loss(doubled(window))
 
         def errors(self, window):
-            return super().errors(window.double())
+            return super().errors(doubled(window))
 
     return Double
+
+
+def doubled(window):
+    return replace(window, past=window.past.double(), target=window.target.double())
 
 
 def trained(kind, settings, batch_size, raced=False):

@@ -3,6 +3,9 @@
 import numpy as np
 import torch
 
+from forecause.data import Panel
+from forecause.data.windows import Window, Windows
+
 
 def chain(rows: int = 2000, seed: int = 0) -> np.ndarray:
     """a drives b after 1 step and b drives c after 2; c also remembers itself."""
@@ -53,6 +56,12 @@ def edge_set(graph) -> set[tuple[str, str, int]]:
     return set(graph.edges[["source", "target", "lag"]].itertuples(index=False, name=None))
 
 
-def with_next(past: torch.Tensor) -> torch.Tensor:
+def with_next(past: torch.Tensor) -> Window:
     """Windows with this past; the value that follows is zero."""
-    return torch.cat([past, torch.zeros_like(past[:, :1])], dim=1)
+    return Window(past, torch.zeros_like(past[:, 0]))
+
+
+def windows_of(values: np.ndarray, max_lag: int = 2) -> Windows:
+    """The windows of a table whose variables are called v0, v1, ..."""
+    names = [f"v{i}" for i in range(values.shape[1])]
+    return Windows.of(Panel.from_arrays([values], names), max_lag)

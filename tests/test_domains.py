@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 import forecause as fc
 from forecause.data import Panel, Windows
@@ -96,9 +95,9 @@ def test_without_the_index_as_input_the_domains_are_still_read_apart():
 
 def test_a_jacobian_never_holds_the_domains_column(found):
     windows = Windows.of(Panel.of(two_domains(), domain="weather"), 2)
-    window = found.forecaster.seen(windows).draw(np.arange(5))
+    window = windows.draw(np.arange(5))
     assert window.shape == (5, 3, 4)
-    assert found.forecaster.jacobian(window[:, :-1]).shape == (5, 3, 2, 3)
+    assert found.forecaster.jacobian(window.past, domain=window.domain).shape == (5, 3, 2, 3)
 
 
 def test_a_domain_with_a_handful_of_rows_is_named_and_gets_no_graph():
@@ -173,14 +172,13 @@ def test_the_power_of_a_run_with_domains_is_that_of_its_domains(found):
     assert power.table["edges"].sum() == 2 * (len(CALM) + len(STORM))
 
 
-def test_windows_are_marked_with_the_domain_of_their_target_row():
+def test_windows_know_the_domain_of_their_target_row():
     panel = Panel.of(two_domains(100), domain="weather")
     windows = Windows.of(panel, 2)
-    from dataclasses import replace
 
-    marked = replace(windows, marked=True).draw(np.array([47, 48]))
-    assert marked[:, :, 3].tolist() == [[0.0] * 3, [1.0] * 3]
-    torch.testing.assert_close(marked[:, :, :3], windows.draw(np.array([47, 48])))
+    drawn = windows.draw(np.array([47, 48]))
+    assert drawn.domain.tolist() == [0, 1]
+    assert drawn.past.shape == (2, 2, 3)
     assert len(windows.in_domain(0)) + len(windows.in_domain(1)) == len(windows)
 
 

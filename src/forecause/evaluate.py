@@ -217,11 +217,11 @@ def _rolled(model: Forecaster, scale: Scale, panel: Panel, rows: Rows, steps: in
     """Forecasts from each row on, (case, step, variable), in the data's units."""
     places = rows[:, None] + np.arange(-model.max_lag, 0)
     past = (panel.values[places] - scale.mean) / scale.sd
-    if model.domains and panel.domain is not None:  # the last known one
-        mark = np.broadcast_to(panel.domain[rows - 1][:, None, None], (*places.shape, 1))
-        past = np.concatenate([past, mark], axis=2)
+    known = np.zeros(len(rows)) if panel.domain is None else panel.domain[rows - 1]
+    domain = torch.from_numpy(known.astype(np.int64)).split(BATCH)  # the last known one
     batches = torch.from_numpy(past.astype(np.float32)).split(BATCH)
-    found = torch.cat([roll(model, batch, steps) for batch in batches]).double().numpy()
+    parts = [roll(model, b, steps, domain=d) for b, d in zip(batches, domain, strict=True)]
+    found = torch.cat(parts).double().numpy()
     return np.where(np.isnan(found), np.inf, found * scale.sd + scale.mean)  # NaN: it ran away
 
 

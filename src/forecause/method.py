@@ -145,7 +145,7 @@ def discover(
         losses=losses,
         surprise=surprise,
         settings=chosen,
-        data=DataSummary.of(forecaster.seen(windows), read.fingerprint(), source),
+        data=DataSummary.of(windows, read.fingerprint(), source),
         regimes=regimes,
         panel=read,
     )

@@ -132,7 +132,7 @@ def _restore(folder: Path, about: dict[str, Any]) -> Discovery:
     kept["labels"] = tuple(
         Label(one["name"], tuple(one["levels"]), one["first"]) for one in kept.get("labels", [])
     )
-    data = DataSummary(**kept)
+    data = DataSummary(**_with_sample_domain(kept))
     named = {name: tensors[f"relevance.{name}"].numpy() for name in about["relevance"]["names"]}
     statistics = labelled_together(named, graph.variables, about["relevance"]["attributes"])
     forecaster = build(
@@ -156,6 +156,15 @@ def _restore(folder: Path, about: dict[str, Any]) -> Discovery:
         measured_power=_power(folder / POWER),
         regimes=Regimes.from_dict(about["regimes"], data.rows) if about.get("regimes") else None,
     )
+
+
+def _with_sample_domain(kept: dict[str, Any]) -> dict[str, Any]:
+    """Older runs hold the domain of the sampled windows as a last column of the windows."""
+    sample = kept["sample"]
+    if sample.shape[2] > len(kept["mean"]):
+        domain = sample[:, -1, -1].astype(np.int64)
+        return {**kept, "sample": sample[:, :, :-1], "sample_domain": tuple(domain.tolist())}
+    return {**kept, "sample_domain": tuple(kept.get("sample_domain", ()))}
 
 
 def _columns(table: pd.DataFrame) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def curved():
 
 def inputs(windows):
     """What the forecaster saw, (window, source, lag)."""
-    past = windows.draw(np.arange(len(windows)))[:, :-1].double().numpy()
+    past = windows.draw(np.arange(len(windows))).past.double().numpy()
     return past[:, ::-1].transpose(0, 2, 1)
 
 
@@ -53,7 +53,7 @@ def test_contributions_and_the_intercept_are_the_linear_forecast(linear, chain_w
 def test_a_curved_forecasters_contributions_are_finite_differences(curved, chain_windows):
     some = chain_windows.at(np.arange(40))
     found = attribution_over_time(curved, some, "b")
-    past = some.draw(np.arange(40))[:, :-1].double()
+    past = some.draw(np.arange(40)).past.double()
     model, h = curved.double(), 1e-6
     for lag in (1, 2):
         for place, source in enumerate("abc"):

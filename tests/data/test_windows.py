@@ -72,7 +72,7 @@ def test_lost_share_is_that_of_the_panel_whatever_part_is_looked_at():
 def test_a_window_holds_the_past_in_order_and_the_target_last():
     values = noise(60)
     windows = Windows.of(panel(values), 3)
-    drawn = windows.draw(np.array([0, 5]))
+    drawn = windows.draw(np.array([0, 5])).rows
     scaled = (values - values.mean(0)) / values.std(0)
     assert drawn.shape == (2, 4, 3)
     assert drawn.dtype == torch.float32
@@ -82,8 +82,8 @@ def test_a_window_holds_the_past_in_order_and_the_target_last():
 
 def test_batches_are_all_windows_once():
     windows = Windows.of(panel(noise(60)), 3)
-    together = torch.cat(list(windows.batches(16)))
-    assert torch.equal(together, windows.draw(np.arange(len(windows))))
+    together = torch.cat([batch.rows for batch in windows.batches(16)])
+    assert torch.equal(together, windows.draw(np.arange(len(windows))).rows)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -93,7 +93,7 @@ def test_any_memory_layout_draws_the_same_bits(dtype):
     wide[:, 1:4] = values
     chosen = np.array([3, 9, 3])
     drawn = [
-        Windows.of(panel(array), 3).draw(chosen)
+        Windows.of(panel(array), 3).draw(chosen).rows
         for array in (values, np.asfortranarray(values), wide[:, 1:4], values.copy())
     ]
     assert all(torch.equal(drawn[0], other) for other in drawn[1:])
@@ -129,7 +129,7 @@ def test_a_mapped_file_is_never_copied(tmp_path, layout):
     chosen = np.arange(0, 64_000, 1000)
     windows.draw(chosen)
     tracemalloc.start()
-    drawn = windows.draw(chosen)
+    drawn = windows.draw(chosen).rows
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.reset_peak()
     Windows.of(Panel.of(path), 5)
@@ -195,7 +195,7 @@ def test_a_sample_is_in_time_order_and_repeatable():
 def test_near_and_distant_windows_are_standardised_alike(chosen, dtype, layout):
     values = np.asarray(noise(300), dtype=dtype, order=layout)
     windows = Windows.of(panel(values), 4)
-    drawn = windows.draw(np.array(chosen)).numpy()
+    drawn = windows.draw(np.array(chosen)).rows.numpy()
     for window, place in zip(drawn, chosen, strict=True):
         rows = values[place : place + 5].astype(np.float64)
         expected = ((rows - windows.scale.mean) / windows.scale.sd).astype(np.float32)
@@ -204,4 +204,4 @@ def test_near_and_distant_windows_are_standardised_alike(chosen, dtype, layout):
 
 def test_no_window_is_a_batch_of_none():
     windows = Windows.of(panel(noise(50)), 2)
-    assert windows.draw(np.array([], dtype=np.int64)).shape == (0, 3, 3)
+    assert windows.draw(np.array([], dtype=np.int64)).rows.shape == (0, 3, 3)

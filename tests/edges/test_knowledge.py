@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ import torch
 import forecause as fc
 from forecause.cli import main
 from forecause.data import Windows
+from forecause.data.windows import Window
 from forecause.edges.knowledge import Knowledge, Rule, read_knowledge
 from forecause.edges.reading import allowed_inputs
 from forecause.forecast import build, fit_forecaster
@@ -99,7 +101,7 @@ def test_a_forbidden_input_never_reaches_the_forecast(forecaster):
     model, losses, _ = fit_forecaster(
         forecaster, windows, preset="quick", allowed=allowed_inputs(rules)
     )
-    past = windows.draw(np.arange(20))[:, :-1]
+    past = windows.draw(np.arange(20)).past
     changed = past.clone()
     changed[:, :, 0] += 5.0
     with torch.no_grad():
@@ -119,14 +121,14 @@ def test_nor_that_of_a_network_whose_targets_share_their_inputs(kind, settings):
     model = build(kind, (2, 3), settings)
     rules = Knowledge.of(forbid=["a -> b", "c <- self @ 1"]).allowed(list("abc"), 2)
     model.constrain(allowed_inputs(rules))
-    window = torch.randn(8, 3, 3)
-    slopes = model.jacobian(window[:, :-1])
+    window = Window.of(torch.randn(8, 3, 3))
+    slopes = model.jacobian(window.past)
     assert (slopes[:, ~allowed_inputs(rules)] == 0).all()
     assert (slopes[:, allowed_inputs(rules)] != 0).any(0).float().mean() > 0.9
     model.loss(window).sum().backward()  # it learns from what it may see
-    changed = window.clone()
-    changed[:, :-1, 0] += 5.0
-    assert torch.equal(model.loss(changed)[1], model.loss(window)[1])
+    changed = window.past.clone()
+    changed[:, :, 0] += 5.0
+    assert torch.equal(model.loss(replace(window, past=changed))[1], model.loss(window)[1])
 
 
 @pytest.mark.parametrize("select", ["auto", "top-k", "global-top-k", "uniform"])

@@ -42,7 +42,7 @@ def test_robust_tests_are_the_hc3_wald_tests_of_statsmodels(chain_windows):
     found = robust_p_values(chain_windows, groups, range(3))
     alone = robust_p_values(chain_windows, groups, [1])
     np.testing.assert_allclose(alone[0], found[1], rtol=1e-6)
-    window = chain_windows.draw(np.arange(len(chain_windows))).double().numpy()
+    window = chain_windows.draw(np.arange(len(chain_windows))).rows.double().numpy()
     design = sm.add_constant(window[:, :-1].reshape(len(window), -1))
     for target in range(3):
         fit = sm.OLS(window[:, -1, target], design).fit(cov_type="HC3", use_t=True)

@@ -42,7 +42,7 @@ def test_with_few_windows_it_is_the_t_test_of_statsmodels():
     values = changing_spread(40, lambda z: np.exp(z))
     windows = windows_of(values, max_lag=2)
     found = variance_p_values(windows)
-    window = np.concatenate([b.double().numpy() for b in windows.batches(100)])
+    window = np.concatenate([b.rows.double().numpy() for b in windows.batches(100)])
     design = sm.add_constant(window[:, :-1].reshape(len(window), -1))
     mean = sm.OLS(window[:, -1, 1], design).fit()
     studentised = mean.resid**2 / (1 - mean.get_influence().hat_matrix_diag)

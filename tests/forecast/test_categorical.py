@@ -8,6 +8,7 @@ from sklearn.metrics import log_loss
 
 from forecause.data import Panel, Windows
 from forecause.data.variables import LabelColumns
+from forecause.data.windows import Window
 from forecause.forecast import build, fit_forecaster
 from forecause.forecast.comparison import Comparison
 from forecause.forecast.forecaster import Lesson, over_windows, squared_errors
@@ -87,7 +88,7 @@ def test_gradients_of_a_label_are_those_of_autograd(kind):
     past = window[:, :-1]
     for found, measure in (
         (model.jacobian(past), model),
-        (model.score(window), lambda p: model.log_likelihood(torch.cat([p, window[:, -1:]], 1))),
+        (model.score(Window.of(window)), lambda p: model.log_likelihood(Window(p, window[:, -1]))),
     ):
         expected = torch.autograd.functional.jacobian(lambda p, f=measure: f(p).sum(0), past)
         torch.testing.assert_close(found, expected.transpose(0, 1), atol=1e-5, rtol=1e-4)
@@ -112,7 +113,7 @@ def test_cross_entropy_beats_the_mean_and_comes_near_logistic_regression_on_the_
 
 def test_a_network_forecasts_probabilities(wide):
     model, windows = wide[0], windows_of(500)
-    forecast = over_windows(model, windows, lambda window: model(window[:, :-1]))
+    forecast = over_windows(model, windows, model.forecast)
     share, sd = model.labels[0].moments(forecast)
     chance = forecast[:, 1:4] * sd + share
     assert float(chance.min()) > -1e-6

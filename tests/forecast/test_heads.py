@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from torch import distributions
 
 from forecause.data import Panel, Windows
+from forecause.data.windows import Window
 from forecause.errors import InputError
 from forecause.forecast import build, fit_forecaster, registry
 from forecause.forecast.backward import PLAIN
@@ -121,11 +122,11 @@ def test_teacher_forcing_learns_the_distribution_at_every_position():
     chosen = DeepTransformerSettings(width=8, head="gaussian", layers=1)
     model = DeepTransformer((3, 2), chosen)
     window = torch.randn(5, 4, 2)
-    tokens = model._run(window[:, :-1], 6, PLAIN)
+    tokens = model._run(window[:, :-1], None, 6, PLAIN)
     sd = (bounded(tokens[..., 1]) / 2).exp()
     expected = -distributions.Normal(tokens[..., 0], sd).log_prob(window[:, 1:])
-    torch.testing.assert_close(model.loss(window), expected.mean((0, 1)))
-    last = -model.log_likelihood(window)
+    torch.testing.assert_close(model.loss(Window.of(window)), expected.mean((0, 1)))
+    last = -model.log_likelihood(Window.of(window))
     torch.testing.assert_close(last, expected[:, -1])
 
 
@@ -143,7 +144,7 @@ def test_the_fixed_variance_is_that_of_held_out_errors(chain_windows):
 def test_the_targets_of_an_mlp_with_a_head_share_nothing():
     torch.manual_seed(0)
     model = MLP((2, 3), MLPSettings(hidden=8, head="mixture"))
-    window = torch.randn(7, 3, 3)
+    window = Window.of(torch.randn(7, 3, 3))
     before = model.log_likelihood(window)
     with torch.no_grad():
         for parameter in model.parameters():

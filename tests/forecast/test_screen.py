@@ -51,13 +51,13 @@ def test_only_many_inputs_are_screened():
 def test_a_network_reads_the_screened_inputs_alone_and_finds_the_causes():
     windows = wide_windows()
     model = fit_forecaster("mlp", windows, preset="quick").forecaster
-    slopes = model.jacobian(windows.draw(np.arange(300))[:, :-1]).flatten(2)
+    slopes = model.jacobian(windows.draw(np.arange(300)).past).flatten(2)
     energy = slopes.square().mean(0)
     assert ((energy > 0).sum(1) == MOST_INPUTS).all()
     assert set(energy[0].topk(2).indices.tolist()) == {place(7, 3), place(9, 1)}
     again = build("mlp", windows.shape, model.settings.model_dump(mode="json"))
     again.load_state_dict(model.state_dict())
-    past = windows.draw(np.arange(5))[:, :-1]
+    past = windows.draw(np.arange(5)).past
     torch.testing.assert_close(again(past), model(past))
 
 

@@ -12,7 +12,7 @@ def flat(past):
 
 
 def regression(windows, target):
-    window = windows.draw(np.arange(len(windows))).double()
+    window = windows.draw(np.arange(len(windows))).rows.double()
     design = sm.add_constant(window[:, :-1].flatten(1).numpy())
     return sm.OLS(window[:, -1, target].numpy(), design).fit()
 

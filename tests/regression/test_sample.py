@@ -8,7 +8,7 @@ from forecause.regression.sample import Sample
 
 def test_rows_are_the_windows_in_order(chain_windows):
     sample = Sample.of(chain_windows)
-    drawn = chain_windows.draw(np.arange(len(chain_windows)))
+    drawn = chain_windows.draw(np.arange(len(chain_windows))).rows
     torch.testing.assert_close(sample.rows[0], drawn.flatten(1))
     torch.testing.assert_close(
         sample.following(sample.rows[0], [2, 0]), drawn[:, -1, [2, 0]].double()

@@ -15,6 +15,7 @@ from rich.console import Console
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
+from forecause.data.windows import Window
 from forecause.forecast.forecaster import Forecaster
 from forecause.forecast.registry import preset_settings, seeded_build
 from forecause.forecast.screen import sized
@@ -54,7 +55,7 @@ def measure(kind: str, preset: str, shape: tuple[int, int]) -> Speed:
     assert isinstance(settings, TrainedSettings)
     model = seeded_build(kind, shape, settings, seed=0)
     training = settings.training
-    batch = torch.randn(training.batch_size, shape[0] + 1, shape[1])
+    batch = Window.of(torch.randn(training.batch_size, shape[0] + 1, shape[1]))
     step = training_step(model, batch)
     with FlopCounterMode(display=False) as counter:
         step()
@@ -70,7 +71,7 @@ def compiled(kind: str, preset: str, shape: tuple[int, int]) -> str:
     settings = sized(preset_settings(kind, preset), shape[0] * shape[1])
     assert isinstance(settings, TrainedSettings)
     model = seeded_build(kind, shape, settings, seed=0)
-    batch = torch.randn(settings.training.batch_size, shape[0] + 1, shape[1])
+    batch = Window.of(torch.randn(settings.training.batch_size, shape[0] + 1, shape[1]))
     plain = best_of(training_step(model, batch), 30)
     model.loss = torch.compile(model.loss)  # type: ignore[method-assign]
     step = training_step(model, batch)
@@ -82,8 +83,8 @@ def compiled(kind: str, preset: str, shape: tuple[int, int]) -> str:
     )
 
 
-def _read(model: Forecaster, batch: torch.Tensor) -> object:
-    return model.jacobian(batch[:, :-1])
+def _read(model: Forecaster, batch: Window) -> object:
+    return model.jacobian(batch.past)
 
 
 def _shares(step: Callable[[], object]) -> dict[str, float]:

@@ -14,7 +14,7 @@ from torch import Tensor
 from forecause.attribute.readouts import find_readout
 from forecause.attribute.relevance import BATCH_NUMBERS
 from forecause.data.panel import Panel
-from forecause.data.windows import Scale, Windows
+from forecause.data.windows import Scale, Window, Windows
 from forecause.errors import InputError
 from forecause.forecast.forecaster import Forecaster
 from forecause.graph.axes import by_lag
@@ -61,7 +61,7 @@ def attribution_over_time(
     sums = _Sums(len(count), steps, variables)
     size = max(1, min(512, BATCH_NUMBERS // (steps * variables**2)))
     device = next(iter(forecaster.state_dict().values())).device
-    for place, batch in enumerate(forecaster.seen(windows).batches(size)):
+    for place, batch in enumerate(windows.batches(size)):
         progress.step("reading out over time", place * size / len(windows))
         window = batch.to(device)
         signed = per_sample(forecaster, window).detach()
@@ -142,9 +142,9 @@ class _Sums:
 
 
 @torch.no_grad()
-def _both(forecaster: Forecaster, window: Tensor) -> Tensor:
+def _both(forecaster: Forecaster, window: Window) -> Tensor:
     """Forecast and what followed, (batch, variable, 2)."""
-    return torch.stack([forecaster(window[:, :-1]), forecaster.following(window)], dim=2)
+    return torch.stack([forecaster.forecast(window), window.target], dim=2)
 
 
 def _bins(windows: Windows, bins: int | None) -> npt.NDArray[np.int64]:

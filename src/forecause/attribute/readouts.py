@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from forecause.attribute.variables import Columns
+from forecause.data.windows import Window
 from forecause.errors import InputError
 from forecause.forecast.backward import ATTN_LRP, CP_LRP
 from forecause.forecast.forecaster import Forecaster
@@ -22,18 +23,18 @@ from forecause.forecast.models.deep_transformer import DeepTransformer
 from forecause.forecast.models.transformer import Transformer
 
 
-def gradient(forecaster: Forecaster, window: Tensor) -> Tensor:
+def gradient(forecaster: Forecaster, window: Window) -> Tensor:
     """d forecast / d input; its mean square is the gradient energy of the paper's theorem."""
-    return forecaster.jacobian(window[:, :-1])
+    return forecaster.jacobian(window.past, domain=window.domain)
 
 
-def input_times_gradient(forecaster: Forecaster, window: Tensor) -> Tensor:
+def input_times_gradient(forecaster: Forecaster, window: Window) -> Tensor:
     """Gradient times the input's own value: its share of the forecast, to first order."""
-    past = window[:, :-1]
-    return forecaster.jacobian(past) * forecaster.inputs(past)[:, None]
+    slopes = forecaster.jacobian(window.past, domain=window.domain)
+    return slopes * window.past[:, None]
 
 
-def score(forecaster: Forecaster, window: Tensor) -> Tensor:
+def score(forecaster: Forecaster, window: Window) -> Tensor:
     """d log p(X_t | past) / d input; its mean square is the score gradient energy.
 
     It sees whatever an input does to the distribution, a change of variance too if the
@@ -42,51 +43,50 @@ def score(forecaster: Forecaster, window: Tensor) -> Tensor:
     return forecaster.score(window)
 
 
-def attn_lrp(forecaster: Forecaster, window: Tensor) -> Tensor:
+def attn_lrp(forecaster: Forecaster, window: Window) -> Tensor:
     """AttnLRP: relevance flows through the softmax as well as through the values."""
-    past = window[:, :-1]
-    return forecaster.jacobian(past, ATTN_LRP) * forecaster.inputs(past)[:, None]
+    slopes = forecaster.jacobian(window.past, ATTN_LRP, domain=window.domain)
+    return slopes * window.past[:, None]
 
 
-def cp_lrp(forecaster: Forecaster, window: Tensor) -> Tensor:
+def cp_lrp(forecaster: Forecaster, window: Window) -> Tensor:
     """CP-LRP: attention weights are constants, relevance flows through the values alone."""
-    past = window[:, :-1]
-    return forecaster.jacobian(past, CP_LRP) * forecaster.inputs(past)[:, None]
+    slopes = forecaster.jacobian(window.past, CP_LRP, domain=window.domain)
+    return slopes * window.past[:, None]
 
 
 @torch.no_grad()
-def intervention(forecaster: Forecaster, window: Tensor) -> Tensor:
+def intervention(forecaster: Forecaster, window: Window) -> Tensor:
     """Change of every forecast when one input is raised by one sd, all else held fixed."""
-    past = window[:, :-1]
-    before = forecaster(past)
+    past, before = window.past, forecaster.forecast(window)
     effect = past.new_empty(len(past), before.shape[1], past.shape[1], before.shape[1])
     for step in range(past.shape[1]):
         for source in range(before.shape[1]):
             shifted = past.clone()
             shifted[:, step, source] += 1.0  # inputs are standardised
-            effect[:, :, step, source] = forecaster(shifted) - before
+            effect[:, :, step, source] = forecaster(shifted, domain=window.domain) - before
     return effect
 
 
-def raw_attention(forecaster: Forecaster, window: Tensor) -> Tensor:
+def raw_attention(forecaster: Forecaster, window: Window) -> Tensor:
     """Attention of the last step's tokens, averaged over heads and layers."""
-    transformer, past = _transformer(forecaster), window[:, :-1]
+    transformer, past = _transformer(forecaster), window.past
     with torch.no_grad():
-        weights = torch.stack(transformer.attentions(past)).mean((0, 2))
-    return _of_targets(weights, forecaster.inputs(past))
+        weights = torch.stack(transformer.attentions(past, window.domain)).mean((0, 2))
+    return _of_targets(weights, past)
 
 
-def attention_rollout(forecaster: Forecaster, window: Tensor) -> Tensor:
+def attention_rollout(forecaster: Forecaster, window: Window) -> Tensor:
     """Attention multiplied through the layers, half of every layer being the residual."""
-    transformer, past = _transformer(forecaster), window[:, :-1]
+    transformer, past = _transformer(forecaster), window.past
     with torch.no_grad():
-        layers = [layer.mean(1) for layer in transformer.attentions(past)]
+        layers = [layer.mean(1) for layer in transformer.attentions(past, window.domain)]
     tokens = layers[0].shape[-1]
     identity = torch.eye(tokens, device=past.device)
     rolled = identity.expand(len(past), -1, -1)
     for layer in layers:
         rolled = (0.5 * layer + 0.5 * identity[-layer.shape[1] :]) @ rolled
-    return _of_targets(rolled, forecaster.inputs(past))
+    return _of_targets(rolled, past)
 
 
 def _of_targets(weights: Tensor, past: Tensor) -> Tensor:
@@ -108,12 +108,12 @@ def _transformer(forecaster: Forecaster) -> Transformer | DeepTransformer:
 class Readout:
     """Signed relevance per sample (batch, target, step, source), and how it is averaged.
 
-    It is read from windows (batch, max_lag + 1, variable): the past and what followed.
+    It is read from windows: the past and what followed.
     """
 
-    per_sample: Callable[[Forecaster, Tensor], Tensor]
+    per_sample: Callable[[Forecaster, Window], Tensor]
     power: int  # 2: mean square (an energy); 1: mean absolute value
-    direction: Callable[[Forecaster, Tensor], Tensor] | None = None  # if not per_sample's own
+    direction: Callable[[Forecaster, Window], Tensor] | None = None  # if not per_sample's own
     sums_sources: bool = False  # over the columns of a label; see attribute.variables
     sums_targets: bool = False
 

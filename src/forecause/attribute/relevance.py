@@ -11,7 +11,7 @@ from torch import Tensor
 from forecause.attribute.readouts import Readout, find_readout
 from forecause.attribute.stream import RelevanceStream
 from forecause.attribute.variables import Columns
-from forecause.data.windows import Windows
+from forecause.data.windows import Window, Windows
 from forecause.errors import InputError
 from forecause.forecast.forecaster import Forecaster
 from forecause.progress import QUIET, Progress
@@ -78,10 +78,10 @@ def _of_variables(
     return columns.of_variables(comparable), way
 
 
-def _batches(forecaster: Forecaster, windows: Windows) -> Iterator[Tensor]:
+def _batches(forecaster: Forecaster, windows: Windows) -> Iterator[Window]:
     """Windows on the forecaster's device, few enough for their relevance to fit in memory."""
     steps, variables = windows.shape
     size = max(1, min(512, BATCH_NUMBERS // (steps * variables**2)))
     device = next(iter(forecaster.state_dict().values())).device
-    for batch in forecaster.seen(windows).batches(size):
+    for batch in windows.batches(size):
         yield batch.to(device)

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from forecause.data.panel import Panel
 from forecause.data.variables import Label, Variables
-from forecause.data.windows import Windows
+from forecause.data.windows import Window, Windows
 from forecause.errors import InputError
 
 SAMPLE_WINDOWS = 200  # kept with a run for later looks, such as interventions
@@ -36,10 +37,10 @@ class DataSummary:
     mean: npt.NDArray[np.float64]  # (column,)
     sd: npt.NDArray[np.float64]  # (column,)
     latest: npt.NDArray[np.float64]  # (series, max_lag, column), the end of each series
-    # windows from all over the data as the forecaster reads them, (window, max_lag + 1, column)
-    sample: npt.NDArray[np.float64]
+    sample: npt.NDArray[np.float64]  # (window, max_lag + 1, column), from all over the data
     domain_windows: Mapping[str, int] = field(default_factory=dict)  # of every domain or regime
     latest_domain: tuple[int, ...] = ()  # (series,) where there are domains
+    sample_domain: tuple[int, ...] = ()  # (window,) where there are domains
     source: Mapping[str, Any] | None = None  # files and columns the data was read from
     labels: tuple[Label, ...] = ()  # the variables that are no numbers
 
@@ -70,7 +71,7 @@ class DataSummary:
 
         `fingerprint` is that of the data as read, if it differs from the panel's.
         """
-        panel = windows.panel
+        panel, sample = windows.panel, _sample(windows)
         ends = [rows[-windows.max_lag :] for rows in _rows_of_series(panel)]
         latest = np.full((len(ends), windows.max_lag, len(panel.variables)), np.nan)
         for place, rows in enumerate(ends):
@@ -87,12 +88,20 @@ class DataSummary:
             mean=windows.scale.mean,
             sd=windows.scale.sd,
             latest=latest,
-            sample=_sample(windows),
+            sample=sample.rows.double().numpy(),
+            sample_domain=() if sample.domain is None else tuple(sample.domain.tolist()),
             domain_windows=_domain_windows(windows),
             latest_domain=_latest_domain(panel),
             source=source,
             labels=panel.labels,
         )
+
+    @property
+    def sampled(self) -> Window:
+        """The kept windows, as a forecaster reads them."""
+        rows = torch.from_numpy(self.sample.astype(np.float32))
+        domain = torch.tensor(self.sample_domain) if self.sample_domain else None
+        return Window.of(rows, domain)
 
     def read_again(self, data: Any = None) -> Panel:
         """The data itself: as given, or read again from where it came from."""
@@ -110,10 +119,10 @@ class DataSummary:
         return panel
 
 
-def _sample(windows: Windows) -> npt.NDArray[np.float64]:
-    """Windows evenly spread over time, (window, max_lag + 1, variable)."""
+def _sample(windows: Windows) -> Window:
+    """Windows evenly spread over time."""
     places = np.linspace(0, len(windows) - 1, min(SAMPLE_WINDOWS, len(windows)))
-    return np.asarray(windows.draw(np.unique(places.astype(np.int64))), dtype=np.float64)
+    return windows.draw(np.unique(places.astype(np.int64)))
 
 
 def _domain_windows(windows: Windows) -> dict[str, int]:

@@ -1,14 +1,18 @@
-"""Windows: L past rows and the next one, drawn from a panel without copying it."""
+"""Windows: L past rows and the next one, drawn from a panel without copying it.
+
+`Windows` knows which windows there are; a `Window` holds the values of some of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from forecause.data.panel import Panel
 from forecause.errors import InputError
@@ -30,6 +34,46 @@ class Scale:
 
 
 @dataclass(frozen=True, eq=False)
+class Window:
+    """The standardised values of a batch of windows: what was, what followed, and where."""
+
+    past: Tensor  # (batch, max_lag, column), oldest step first
+    target: Tensor  # (batch, column), the row to be forecast
+    domain: Tensor | None = None  # (batch,) index of the target row's domain, if there are any
+    clock: Tensor | None = None  # (batch, term) known of the target's time: seasons, trends
+
+    @classmethod
+    def of(cls, rows: Tensor, domain: Tensor | None = None) -> Window:
+        """From neighbouring rows (batch, max_lag + 1, column), the last of which is the target."""
+        return cls(rows[:, :-1], rows[:, -1], domain)
+
+    def __len__(self) -> int:
+        return len(self.past)
+
+    def __getitem__(self, chosen: slice) -> Window:
+        """Some windows of the batch."""
+        return self._each(lambda values: values[chosen])
+
+    @property
+    def rows(self) -> Tensor:
+        """Past and target as neighbouring rows, (batch, max_lag + 1, column)."""
+        return torch.cat([self.past, self.target[:, None]], dim=1)
+
+    def blank(self) -> Window:
+        """One window of zeros, like these."""
+        return self._each(lambda values: values.new_zeros(1, *values.shape[1:]))
+
+    def to(self, device: torch.device) -> Window:
+        """The same on a device."""
+        return self._each(lambda values: values.to(device))
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> Window:
+        domain = None if self.domain is None else change(self.domain)
+        clock = None if self.clock is None else change(self.clock)
+        return Window(change(self.past), change(self.target), domain, clock)
+
+
+@dataclass(frozen=True, eq=False)
 class Windows:
     """The windows of a panel whose target rows are `rows`; values are standardised when drawn."""
 
@@ -37,7 +81,6 @@ class Windows:
     max_lag: int
     scale: Scale
     rows: npt.NDArray[np.int64]  # the row of each window that is to be predicted
-    marked: bool = False  # whether a last column holds the index of the target row's domain
 
     @classmethod
     def of(cls, panel: Panel, max_lag: int) -> Windows:
@@ -97,18 +140,13 @@ class Windows:
         """The windows with these indices, in this order."""
         return replace(self, rows=self.rows[chosen])
 
-    def draw(self, chosen: npt.NDArray[np.int64]) -> torch.Tensor:
-        """Standardised windows (batch, max_lag + 1, variable); the last row is the target.
-
-        Marked windows have one more column, the domain's index.
-        """
+    def draw(self, chosen: npt.NDArray[np.int64]) -> Window:
+        """The standardised values of the windows with these indices."""
         rows = self.rows[chosen][:, None] + np.arange(-self.max_lag, 1)
-        scaled = self._standardised(rows)
-        if self.marked and self.panel.domain is not None:
-            domain = self.panel.domain[rows[:, -1:, None]].astype(np.float32)
-            mark = np.broadcast_to(domain, (*rows.shape, 1))
-            scaled = np.concatenate([scaled, mark], axis=2)
-        return torch.from_numpy(scaled)
+        values, domain = torch.from_numpy(self._standardised(rows)), None
+        if self.panel.domain is not None:
+            domain = torch.from_numpy(self.panel.domain[rows[:, -1]].astype(np.int64))
+        return Window.of(values, domain)
 
     def _standardised(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         """The values of rows (window, step), (window, step, variable).
@@ -130,14 +168,14 @@ class Windows:
         assert self.panel.domain is not None
         return self.at(np.flatnonzero(self.panel.domain[self.rows] == domain))
 
-    def batches(self, size: int) -> Iterator[torch.Tensor]:
+    def batches(self, size: int) -> Iterator[Window]:
         """All windows in order, `size` at a time."""
         for start in range(0, len(self), size):
             yield self.draw(np.arange(start, min(start + size, len(self))))
 
     def targets(self) -> npt.NDArray[np.float64]:
         """What is to be forecast, standardised, (window, column)."""
-        return np.concatenate([batch[:, -1].double().numpy() for batch in self.batches(4096)])
+        return np.concatenate([batch.target.double().numpy() for batch in self.batches(4096)])
 
     def split(self, held_out: float) -> tuple[Windows, Windows]:
         """Training windows, and the last `held_out` share in time of every series and domain."""

@@ -231,10 +231,7 @@ def _parts(found: Discovery, wanted: Iterable[str] = ()) -> list[_Part]:
 
 def _in_domain(forecaster: Forecaster, code: int, past: Tensor) -> Tensor:
     """Forecast (batch, variable) as in the domain with this index."""
-    if forecaster.domains:
-        mark = torch.full((*past.shape[:2], 1), float(code))
-        past = torch.cat([past, mark], dim=2)
-    return cast(Tensor, forecaster(past))
+    return cast(Tensor, forecaster(past, domain=torch.full((len(past),), code)))
 
 
 class _Simulation:

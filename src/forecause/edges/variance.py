@@ -53,7 +53,7 @@ def _basis(
 
 
 class _LogSquares:
-    """Windows (batch, max_lag + 1, variable) -> log squared errors (batch, variable)."""
+    """Past and target of a batch of windows -> log squared errors (batch, variable)."""
 
     def __init__(self, mean: Moments, design: Callable[[Tensor], Tensor]) -> None:
         self.design = design
@@ -61,9 +61,9 @@ class _LogSquares:
         self.inverse = mean.inverse()
         self.floor = SMALLEST * mean.loss(self.coefficients)
 
-    def __call__(self, window: Tensor) -> Tensor:
-        rows = with_intercept(self.design(window[:, :-1]))
-        squares = (window[:, -1] - rows @ self.coefficients).square()
+    def __call__(self, past: Tensor, target: Tensor) -> Tensor:
+        rows = with_intercept(self.design(past))
+        squares = (target - rows @ self.coefficients).square()
         # A fitted error has variance 1 - leverage, so an unusual past would look calm.
         leverage = (rows @ self.inverse * rows).sum(1, keepdim=True)
         return torch.log(squares / (1 - leverage).clamp(min=1e-3) + self.floor)

@@ -73,10 +73,11 @@ def effect(found: Discovery, source: str, target: str, lag: int) -> Effect:
     cause, outcome = _number_place(found, source), _number_place(found, target)
     if not 1 <= lag <= found.graph.max_lag:
         raise InputError(f"The lag must lie between 1 and {found.graph.max_lag}, found {lag}.")
-    past = torch.from_numpy(found.data.sample.astype(np.float32))[:, :-1]
-    raised = past.clone()
+    window = found.data.sampled
+    raised = window.past.clone()
     raised[:, -lag, cause] += 1.0  # inputs are standardised
-    change = (found.forecaster(raised) - found.forecaster(past))[:, outcome].double().numpy()
+    before, after = (found.forecaster(past, domain=window.domain) for past in (window.past, raised))
+    change = (after - before)[:, outcome].double().numpy()
     sd = found.data.sd
     return Effect(source, target, lag, float(sd[cause]), change * sd[outcome])
 
@@ -98,7 +99,8 @@ def future(
     if steps < 1:
         raise InputError(f"The number of steps must be at least 1, found {steps}.")
     held = _held(found, do or {}, steps)  # (step, column), NaN where nothing is held
-    past = _latest(found, series).expand(max(draws, 1), -1, -1)
+    past, domain = _latest(found, series)
+    past, domain = past.expand(max(draws, 1), -1, -1), domain.expand(max(draws, 1))
     variables = len(found.data.columns)
     noise = torch.zeros(steps, max(draws, 1), variables)
     chance = torch.Generator().manual_seed(seed)
@@ -116,7 +118,7 @@ def future(
             following[:, label.columns] = label.standardised(levels)
         return torch.where(held[step].isnan(), following, held[step].nan_to_num())
 
-    rolled = roll(found.forecaster, past, steps, happens)
+    rolled = roll(found.forecaster, past, steps, happens, domain)
     values = rolled.double().numpy() * found.data.sd + found.data.mean
     table = pd.DataFrame(
         values.reshape(-1, variables),
@@ -179,8 +181,8 @@ def _held_levels(label: Label, values: Any, steps: int) -> Array:
     return np.array([[float(one == level) for level in label.levels] for one in path])
 
 
-def _latest(found: Discovery, series: str | None) -> Tensor:
-    """The standardised end of a series, (1, max_lag, variable), marked with its domain."""
+def _latest(found: Discovery, series: str | None) -> tuple[Tensor, Tensor]:
+    """The standardised end of a series, (1, max_lag, column), and the index of its domain, (1,)."""
     names, data = found.data.series_names, found.data
     if series is not None and series not in names:
         raise InputError(f"Unknown series {series!r}; choose one of {', '.join(names)}.")
@@ -191,11 +193,9 @@ def _latest(found: Discovery, series: str | None) -> Tensor:
             f"The last {len(end)} rows of the series hold missing values, so there is nothing "
             "to forecast from; fill them (interpolate) or drop the incomplete rows."
         )
-    past = (end - data.mean) / data.sd
-    if found.forecaster.domains:
-        mark = np.full((len(past), 1), data.latest_domain[place])
-        past = np.concatenate([past, mark], axis=1)
-    return torch.from_numpy(past.astype(np.float32))[None]
+    past = ((end - data.mean) / data.sd).astype(np.float32)
+    domain = data.latest_domain[place] if data.latest_domain else 0
+    return torch.from_numpy(past)[None], torch.tensor([domain])
 
 
 def _index(steps: int, draws: int) -> pd.Index:

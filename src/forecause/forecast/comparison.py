@@ -102,12 +102,12 @@ class Comparison:
         likelihood = Labelled(LIKELIHOODS["mse"], labels, logits=False)  # forecasts are 0: the mean
         parts = []
         for batch in self.judging.batches(4096):
-            value = batch[:, -1].double()
+            value = batch.target.double()
             parts.append(-likelihood.log_prob(torch.zeros(*value.shape, 2).double(), value))
         return self._shared(torch.cat(parts), summed=True).mean(0).numpy()[self.coding.first]
 
 
 def naive_loss(windows: Windows) -> npt.NDArray[np.float64]:
     """Mean squared error of repeating the last value, (column,)."""
-    total = sum((b[:, -1] - b[:, -2]).double().square().sum(0) for b in windows.batches(4096))
+    total = sum((b.target - b.past[:, -1]).double().square().sum(0) for b in windows.batches(4096))
     return np.asarray(total) / len(windows)

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from torch import Tensor, nn
 
 from forecause.data.variables import LabelColumns
-from forecause.data.windows import Windows
+from forecause.data.windows import Window, Windows
 from forecause.errors import InputError
 from forecause.forecast.backward import PLAIN, Rules
 from forecause.forecast.heads import LIKELIHOODS, Labelled, Likelihood
@@ -82,7 +82,7 @@ class Forecaster(nn.Module, ABC):
     A subclass is one file: settings, parameters, `forward` and `fit`. Attribution, selection and
     the report need nothing else.
 
-    With `domains`, the past has one more column with the domain's index. An input that is not
+    With `domains`, the index of each window's domain is an input too. An input that is not
     `allowed` (target, step, source) must not reach the target's forecast. Here a variable is a
     column: a label has one for each of its levels, which is forecast as its standardised
     probability.
@@ -121,79 +121,71 @@ class Forecaster(nn.Module, ABC):
         """Keep inputs from targets, (target, step, source), before fitting."""
         self.get_buffer("allowed").copy_(allowed)
 
-    def seen(self, windows: Windows) -> Windows:
-        """The windows as this forecaster reads them: marked with the domain or not."""
-        return replace(windows, marked=self.domains > 0)
-
-    def inputs(self, past: Tensor) -> Tensor:
-        """The past without the domain's column."""
-        return past[..., : self.n_variables]
-
-    def domain_of(self, past: Tensor) -> Tensor:
-        """The index of each window's domain, (batch,)."""
-        return past[:, -1, self.n_variables].long()
-
-    def following(self, window: Tensor) -> Tensor:
-        """What is to be forecast, (batch, variable)."""
-        return window[:, -1, : self.n_variables]
-
     @abstractmethod
-    def forward(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
-        """Forecast (batch, variable) from the past (batch, max_lag, variable), oldest first."""
+    def forward(self, past: Tensor, rules: Rules = PLAIN, domain: Tensor | None = None) -> Tensor:
+        """Forecast (batch, variable) from the past (batch, max_lag, variable), oldest first.
+
+        `domain` (batch,) is each window's index; a forecaster without `domains` does not read it.
+        """
 
     @abstractmethod
     def fit(self, lesson: Lesson) -> None:
         """Learn the lesson."""
 
-    def errors(self, window: Tensor) -> Tensor:
-        """What is made small, (batch, variable), of windows (batch, max_lag + 1, variable).
+    def forecast(self, window: Window) -> Tensor:
+        """The forecast of every window, (batch, variable)."""
+        forecast: Tensor = self(window.past, domain=window.domain)
+        return forecast
+
+    def errors(self, window: Window) -> Tensor:
+        """What is made small, (batch, variable).
 
         The squared error, or the negative log-likelihood where more than the mean is learned.
         """
-        return self.likelihood.errors(self.outputs(window[:, :-1]), self.following(window))
+        outputs = self.outputs(window.past, domain=window.domain)
+        return self.likelihood.errors(outputs, window.target)
 
-    def loss(self, window: Tensor) -> Tensor:
+    def loss(self, window: Window) -> Tensor:
         """Mean error per target, (variable,), the one to learn from."""
         return self.errors(window).mean(0)
 
-    def outputs(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+    def outputs(self, past: Tensor, rules: Rules = PLAIN, domain: Tensor | None = None) -> Tensor:
         """The numbers the head asks for, (batch, variable, output)."""
-        return self(past, rules)[..., None]
+        return self(past, rules, domain)[..., None]
 
-    def distribution(self, past: Tensor) -> Tensor:
+    def distribution(self, past: Tensor, domain: Tensor | None = None) -> Tensor:
         """Parameters of p(X_t | past) for `self.likelihood`, (batch, variable, parameter)."""
-        outputs = self.outputs(past)
+        outputs = self.outputs(past, domain=domain)
         if not self.likelihood.fixed:
             return outputs
         log_variance = self.get_buffer("noise_variance").log()[:, None]
         return torch.cat([outputs, log_variance.expand_as(outputs)], dim=-1)
 
-    def log_likelihood(self, window: Tensor) -> Tensor:
+    def log_likelihood(self, window: Window) -> Tensor:
         """log p(X_t | past) per target, (batch, variable), in standardised units."""
-        return self.likelihood.log_prob(self.distribution(window[:, :-1]), self.following(window))
+        parameters = self.distribution(window.past, window.domain)
+        return self.likelihood.log_prob(parameters, window.target)
 
     def settle_noise(self, held_out: Windows) -> None:
         """Take the noise variance per target from the errors on held-out windows."""
         found = squared_errors(self, held_out).mean(0).clamp(min=LEAST_NOISE)
         self.get_buffer("noise_variance").copy_(found)
 
-    def jacobian(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+    def jacobian(self, past: Tensor, rules: Rules = PLAIN, domain: Tensor | None = None) -> Tensor:
         """d forecast / d past per sample: (batch, target, max_lag, source).
 
         One backward pass per target; a forecaster with a cheaper way overrides this.
         """
         past = past.detach().requires_grad_()
-        return self._gradients(self(past, rules), past)
+        return self._gradients(self(past, rules, domain), past)
 
-    def score(self, window: Tensor) -> Tensor:
+    def score(self, window: Window) -> Tensor:
         """d log p(X_t | past) / d past per sample: (batch, target, max_lag, source)."""
-        past = window[:, :-1].detach()
         if self.likelihood.fixed and not self.labels:  # (x - f) / variance * df / dpast
-            pull = (self.following(window) - self(past)) / self.get_buffer("noise_variance")
-            return pull[:, :, None, None] * self.jacobian(past)
-        past.requires_grad_()
-        log_likelihood = self.log_likelihood(torch.cat([past, window[:, -1:]], dim=1))
-        return self._gradients(log_likelihood, past)
+            pull = (window.target - self.forecast(window)) / self.get_buffer("noise_variance")
+            return pull[:, :, None, None] * self.jacobian(window.past, domain=window.domain)
+        past = window.past.detach().requires_grad_()
+        return self._gradients(self.log_likelihood(replace(window, past=past)), past)
 
     def without_forbidden(self, past: Tensor, run: Callable[[Tensor], Tensor]) -> Tensor:
         """`run` (batch, target, ...) where each target sees its allowed inputs alone.
@@ -207,9 +199,7 @@ class Forecaster(nn.Module, ABC):
         kinds, kind_of = torch.unique(allowed, dim=0, return_inverse=True)
         answers = []
         for kind in kinds:
-            seen = torch.ones_like(past)
-            seen[..., : self.n_variables] = kind
-            answers.append(run(past * seen))
+            answers.append(run(past * kind))
         return torch.stack([answers[k][:, i] for i, k in enumerate(kind_of.tolist())], dim=1)
 
     def _gradients(self, values: Tensor, past: Tensor) -> Tensor:
@@ -218,14 +208,14 @@ class Forecaster(nn.Module, ABC):
             torch.autograd.grad(values[:, i].sum(), past, retain_graph=True)[0]
             for i in range(values.shape[1])
         ]
-        return self.inputs(torch.stack(rows, dim=1))
+        return torch.stack(rows, dim=1)
 
 
 def squared_errors(forecaster: Forecaster, windows: Windows) -> Tensor:
     """Squared error of every window and target, (window, target)."""
 
-    def squares(window: Tensor) -> Tensor:
-        return (forecaster(window[:, :-1]) - forecaster.following(window)).square()
+    def squares(window: Window) -> Tensor:
+        return (forecaster.forecast(window) - window.target).square()
 
     return over_windows(forecaster, windows, squares)
 
@@ -233,8 +223,8 @@ def squared_errors(forecaster: Forecaster, windows: Windows) -> Tensor:
 def residuals_of(forecaster: Forecaster, windows: Windows) -> Residuals:
     """Target minus forecast of every window."""
 
-    def left(window: Tensor) -> Tensor:
-        return forecaster.following(window) - forecaster(window[:, :-1])
+    def left(window: Window) -> Tensor:
+        return window.target - forecaster.forecast(window)
 
     return Residuals.of(over_windows(forecaster, windows, left).double().numpy(), windows)
 
@@ -243,13 +233,12 @@ def residuals_of(forecaster: Forecaster, windows: Windows) -> Residuals:
 def over_windows(
     forecaster: Forecaster,
     windows: Windows,
-    measure: Callable[[Tensor], Tensor],
+    measure: Callable[[Window], Tensor],
     batch_size: int = 2048,
 ) -> Tensor:
     """`measure` (batch, target), such as `forecaster.errors`, of all windows, on the CPU."""
     device = next(iter(forecaster.state_dict().values())).device
-    batches = forecaster.seen(windows).batches(batch_size)
-    return torch.cat([measure(b.to(device)).cpu() for b in batches])
+    return torch.cat([measure(b.to(device)).cpu() for b in windows.batches(batch_size)])
 
 
 def parameter_count(module: nn.Module) -> int:

@@ -20,15 +20,15 @@ def roll(
     past: Tensor,
     steps: int,
     following: Callable[[int, Tensor], Tensor] = _as_forecast,
+    domain: Tensor | None = None,
 ) -> Tensor:
-    """past (case, max_lag, column) -> (case, step, column); the domain stays what it was.
+    """past (case, max_lag, column) -> (case, step, column); the domain (case,) stays as it is.
 
     `following` maps a step and its forecast (case, column) to what is taken to happen.
     """
     rows = []
     for step in range(steps):
-        row = following(step, forecaster(past))
-        newest = torch.cat([row[:, None], past[:, -1:, forecaster.n_variables :]], dim=2)
-        past = torch.cat([past[:, 1:], newest], dim=1)
+        row = following(step, forecaster(past, domain=domain))
+        past = torch.cat([past[:, 1:], row[:, None]], dim=1)
         rows.append(row)
     return torch.stack(rows, dim=1)

@@ -45,7 +45,8 @@ def _energy_shares(model: Forecaster, windows: Windows) -> Tensor:
     """Share of each target's gradient energy, (target, step * variable)."""
     device = model.get_buffer("allowed").device
     energy = torch.zeros(windows.shape[1], windows.shape[0] * windows.shape[1])
-    for batch in model.seen(windows).batches(BATCH):
-        slopes = model.jacobian(batch[:, :-1].to(device)).detach()
+    for batch in windows.batches(BATCH):
+        window = batch.to(device)
+        slopes = model.jacobian(window.past, domain=window.domain).detach()
         energy += slopes.square().sum(0).flatten(1).cpu()
     return energy / energy.sum(1, keepdim=True).clamp(min=1e-12)

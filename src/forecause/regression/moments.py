@@ -34,23 +34,19 @@ def flat(past: Tensor) -> Tensor:
     return past.flatten(1)
 
 
-def following(window: Tensor) -> Tensor:
-    """What is to be forecast: the last row of windows (batch, max_lag + 1, column)."""
-    return window[:, -1]
-
-
 def batches_of(
     windows: Windows,
     design: Callable[[Tensor], Tensor] = flat,
-    response: Callable[[Tensor], Tensor] = following,
+    response: Callable[[Tensor, Tensor], Tensor] | None = None,
 ) -> Iterator[Batch]:
     """Features and responses of all windows, in float64.
 
-    `design` maps the past of a batch to features, `response` whole windows to what is explained.
+    `design` maps the past of a batch to features, `response` past and target to what is explained,
+    which is otherwise the target itself.
     """
-    for batch in windows.batches(BATCH):
-        window = batch.double()
-        yield design(window[:, :-1]), response(window)
+    for window in windows.batches(BATCH):
+        past, target = window.past.double(), window.target.double()
+        yield design(past), response(past, target) if response else target
 
 
 @dataclass(frozen=True)
@@ -82,7 +78,7 @@ class Moments:
         cls,
         windows: Windows,
         design: Callable[[Tensor], Tensor] = flat,
-        response: Callable[[Tensor], Tensor] = following,
+        response: Callable[[Tensor, Tensor], Tensor] | None = None,
     ) -> Moments:
         """Stream the windows once; see `batches_of`."""
         return cls.summed(batches_of(windows, design, response))

@@ -30,7 +30,7 @@ class Sample:
         rows = torch.empty(len(windows), (steps + 1) * columns)
         filled = 0
         for batch in windows.batches(BATCH):
-            rows[filled : filled + len(batch)] = batch.flatten(1)
+            rows[filled : filled + len(batch)] = batch.rows.flatten(1)
             filled += len(batch)
         return cls((rows,), columns)
 

@@ -18,7 +18,7 @@ def place_knots(windows: Windows, count: int) -> Tensor:
     """
     step = max(1, len(windows) // ENOUGH_FOR_KNOTS)
     looked = windows.at(np.arange(0, len(windows), step))
-    latest = torch.cat([batch[:, -1].clone() for batch in looked.batches(4096)])
+    latest = torch.cat([batch.target.clone() for batch in looked.batches(4096)])
     shares = torch.linspace(0.05, 0.95, count)
     # one variable at a time: quantiles of all would hold several times the sample
     knots = torch.stack([torch.quantile(values, shares) for values in latest.T])

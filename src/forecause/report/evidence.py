@@ -19,7 +19,7 @@ from torch import Tensor
 
 from forecause.attribute.variables import Columns
 from forecause.data.variables import Variables
-from forecause.data.windows import Windows
+from forecause.data.windows import Window, Windows
 from forecause.forecast.forecaster import Forecaster
 from forecause.forecast.models.additive import Additive
 from forecause.forecast.models.choice import Choice
@@ -49,9 +49,9 @@ Array = npt.NDArray[np.float64]
 
 def collect(found: Discovery, windows: Windows) -> dict[str, Any]:
     """Gather what the page shows beyond the graph; `windows` are all windows of the data."""
-    held_out = found.forecaster.seen(windows).split(found.settings.held_out)[1]
+    held_out = windows.split(found.settings.held_out)[1]
     edges = strongest_edges(found.graph)
-    look = Look(found.forecaster, found.forecaster.seen(windows), held_out)
+    look = Look(found.forecaster, windows, held_out)
     whole = course(windows.panel)
     whole["values"] = [whole["values"][column] for column in look.shown]
     responses = look.responses(edges)
@@ -119,24 +119,24 @@ class Look:
         """
         rounds = max(len(edges), 1) * GRID
         count = self._affordable(RESPONSE_WINDOWS, rounds, self._slow())
-        past = _spread(self.windows, count)[:, :-1]
-        as_it_was = self.forecaster(past)
+        window = _spread(self.windows, count)
+        as_it_was = self.forecaster.forecast(window)
         shares = torch.linspace(0.01, 0.99, GRID)
-        grid = torch.quantile(_spread(self.windows, 2000)[:, -1], shares, dim=0)  # (grid, variable)
+        grid = torch.quantile(_spread(self.windows, 2000).target, shares, dim=0)  # (grid, variable)
         curves = []
         for source, target, lag in edges:
             x, values = self._settings(source, grid)
-            moved = self._moved(past, as_it_was, (source, target, lag), values)
+            moved = self._moved(window, as_it_was, (source, target, lag), values)
             curves.append({"x": x, **self._curve(moved.mean(1), target)})
         return curves
 
-    def _moved(self, past: Tensor, as_it_was: Tensor, edge: Edge, values: Tensor) -> Tensor:
+    def _moved(self, window: Window, as_it_was: Tensor, edge: Edge, values: Tensor) -> Tensor:
         """Forecasts of an edge's target if its source had `values` (point, column of source).
 
         (point, batch, column of target); `as_it_was` (batch, column) is the forecast without.
         """
         source, target, lag = edge
-        model = self._model(target)
+        model, past = self._model(target), window.past
         if isinstance(model, Linear | Additive) and not self.coding.labels:
             taken = _contribution(model, edge, past[:, -lag, source])
             given = _contribution(model, edge, values[:, 0])
@@ -144,7 +144,8 @@ class Look:
         changed = past.repeat(len(values), 1, 1)
         columns = self.coding.columns(source)
         changed[:, -lag, columns] = values.repeat_interleave(len(past), dim=0)
-        moved = self._forecast(changed, self.coding.columns(target))
+        domain = None if window.domain is None else window.domain.repeat(len(values))
+        moved = self._forecast(changed, domain, self.coding.columns(target))
         return moved.view(len(values), len(past), -1)
 
     def _settings(self, source: int, grid: Tensor) -> tuple[Any, Tensor]:
@@ -178,8 +179,8 @@ class Look:
         for bin_ in range(BINS):
             inside = np.arange(places[bin_], places[bin_ + 1])
             if len(inside):
-                past = _spread(self.windows.at(inside), per_bin)[:, :-1]
-                slopes = self._slopes(past).abs().mean(0).numpy()
+                window = _spread(self.windows.at(inside), per_bin)
+                slopes = self._slopes(window).abs().mean(0).numpy()
                 values[:, bin_] = slopes[target, -lag, source]
         return values
 
@@ -187,25 +188,25 @@ class Look:
     def lost_without(self, edges: Sequence[Edge]) -> Array:
         """Relative growth of the held-out squared error when the input is its mean, (edge,)."""
         count = self._affordable(LOSS_WINDOWS, max(len(edges), 1), self._slow())
-        batch = _spread(self.held_out, count)
-        past, truth = batch[:, :-1], self.forecaster.following(batch)
+        window = _spread(self.held_out, count)
+        truth = window.target
         weights = torch.from_numpy(self.coding.weights(self.windows.scale.mean)).float()
-        as_it_was = self.forecaster(past)
+        as_it_was = self.forecaster.forecast(window)
         before = (as_it_was - truth).square().mean(0)
         growth = np.full(len(edges), np.nan)
         for place, (source, target, lag) in enumerate(edges):
             columns = self.coding.columns(target)
             mean = torch.zeros(1, len(self.coding.columns(source)))  # standardised
-            (moved,) = self._moved(past, as_it_was, (source, target, lag), mean)
+            (moved,) = self._moved(window, as_it_was, (source, target, lag), mean)
             error = (moved - truth[:, columns]).square().mean(0)
             share = weights[columns, target]
             after, known = (error * share).sum(), (before[columns] * share).sum()
             growth[place] = float(after / known.clamp(min=1e-12) - 1)
         return growth
 
-    def _slopes(self, past: Tensor) -> Tensor:
+    def _slopes(self, window: Window) -> Tensor:
         """d forecast / d input of variables, (batch, target, step, source)."""
-        slopes = self.forecaster.jacobian(past).detach()
+        slopes = self.forecaster.jacobian(window.past, domain=window.domain).detach()
         if not self.forecaster.labels:
             return slopes
         columns = Columns.of(self.forecaster)
@@ -216,9 +217,9 @@ class Look:
         """A stretch of held-out rows: values with `max_lag` rows before, forecasts, their error."""
         chosen = stretch(self.windows, self.held_out)
         near = self.held_out.at(chosen)
-        forecast = self.forecaster(near.draw(np.arange(len(near)))[:, :-1])
+        forecast = self.forecaster.forecast(near.draw(np.arange(len(near))))
         batch = _spread(self.held_out, self._affordable(5 * LOSS_WINDOWS, 1, [self.forecaster]))
-        error = self.forecaster(batch[:, :-1]) - self.forecaster.following(batch)
+        error = self.forecaster.forecast(batch) - batch.target
         start, end = int(near.rows[0]), int(near.rows[-1]) + 1
         panel, scale = self.windows.panel, self.windows.scale
         values = np.asarray(panel.values[start - self.windows.max_lag : end], dtype=np.float64)
@@ -230,11 +231,17 @@ class Look:
             "ticks": ticks(panel, start, end),
         }
 
-    def _forecast(self, past: Tensor, columns: npt.NDArray[np.int64]) -> Tensor:
+    def _forecast(
+        self, past: Tensor, domain: Tensor | None, columns: npt.NDArray[np.int64]
+    ) -> Tensor:
         """Forecast of one target's columns, (batch, column), by the only model that makes it."""
         model = self._model(int(columns[0]))
-        past = past if model.domains else model.inputs(past)
-        return torch.cat([model(part)[:, columns] for part in past.split(2048)])
+        found = []
+        for start in range(0, len(past), 2048):
+            part = slice(start, start + 2048)
+            where = None if domain is None else domain[part]
+            found.append(model(past[part], domain=where)[:, columns])
+        return torch.cat(found)
 
     def _model(self, column: int) -> Forecaster:
         """The only model that makes the forecast of a column."""
@@ -270,7 +277,7 @@ def _contribution(model: Linear | Additive, edge: Edge, values: Tensor) -> Tenso
     return spline_terms(values[:, None], model.get_buffer("knots")[source, None])[:, 0] @ weight
 
 
-def _spread(windows: Windows, count: int) -> Tensor:
+def _spread(windows: Windows, count: int) -> Window:
     """At most `count` windows, evenly spread over time."""
     places = np.linspace(0, len(windows) - 1, min(count, len(windows)))
     return windows.draw(np.unique(places.astype(np.int64)))

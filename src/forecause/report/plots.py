@@ -87,16 +87,14 @@ class Plots:
 
     def interventions(self, axes: Axes | None = None) -> Axes:
         """Effect of raising an input by one sd against its score, over the run's kept windows."""
-        import torch
-
         from forecause.attribute.readouts import intervention
         from forecause.attribute.variables import Columns
 
-        sample, scores = self.found.data.sample, self.found.scores
+        sample, scores = self.found.data.sampled, self.found.scores
         inputs = scores.sizes["source"] * scores.sizes["lag"]
         count = max(min(len(sample), INTERVENTION_WORK // inputs), 8)
-        window = torch.from_numpy(sample[:count].astype(np.float32))
-        signed, model = intervention(self.found.forecaster, window), self.found.forecaster
+        model = self.found.forecaster
+        signed = intervention(model, sample[:count])
         if model.labels:
             columns = Columns.of(model)
             signed = columns.of_variables(columns.signed(signed))

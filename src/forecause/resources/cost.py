@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
 
-from forecause.data.windows import Windows
+from forecause.data.windows import Window, Windows
 from forecause.edges.nested_models import (
     MOST_PAIRED,
     MOST_PLAUSIBLE,
@@ -146,7 +145,7 @@ def matmul_speed(size: int = 512, dtype: torch.dtype = torch.float64) -> float:
     return 2 * size**3 / best_of(lambda: a @ a, 5)
 
 
-def training_step(model: Forecaster, batch: Tensor) -> Callable[[], None]:
+def training_step(model: Forecaster, batch: Window) -> Callable[[], None]:
     """One step of training on this batch of windows."""
     optimiser = torch.optim.Adam(model.parameters(), fused=True)
 

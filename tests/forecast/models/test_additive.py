@@ -67,13 +67,13 @@ def test_it_fits_a_curve_that_a_line_cannot(parabola):
 
 def test_its_own_jacobian_is_the_one_of_autograd(parabola):
     windows, model = parabola
-    past = windows.draw(np.arange(50))[:, :-1]
+    past = windows.draw(np.arange(50)).past
     torch.testing.assert_close(model.jacobian(past), Forecaster.jacobian(model, past))
 
 
 def test_under_lrp_the_relevance_of_an_input_is_the_height_of_its_curve(parabola):
     windows, model = parabola
-    past = windows.draw(np.arange(50))[:, :-1]
+    past = windows.draw(np.arange(50)).past
     relevance = model.jacobian(past, ATTN_LRP) * past[:, None]
     curves = model.curves(past[:, None].expand(-1, 2, -1, -1))
     torch.testing.assert_close(relevance, curves, atol=1e-5, rtol=1e-4)
@@ -85,7 +85,7 @@ def test_a_two_valued_variable_enters_as_a_line():
     x[:, 0] = rng.integers(0, 2, 500)
     windows = Windows.of(Panel.from_arrays([x], ["switch", "y"]), 1)
     knots = place_knots(windows, 5)
-    bends = spline_terms(windows.draw(np.arange(100))[:, -1], knots)[..., 1:]
+    bends = spline_terms(windows.draw(np.arange(100)).target, knots)[..., 1:]
     assert (bends[:, 0] == 0).all()
     assert (bends[:, 1] != 0).any()
 

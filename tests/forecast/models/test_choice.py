@@ -37,7 +37,7 @@ def test_each_target_gets_the_forecaster_that_suits_it(fitted):
 
 def test_forecast_and_jacobian_come_from_the_chosen_member(fitted):
     model, table, _ = fitted
-    past = curved_windows().draw(np.arange(10))[:, :-1]
+    past = curved_windows().draw(np.arange(10)).past
     for i, kind in enumerate(table["chosen"]):
         member = model.members[kind]
         torch.testing.assert_close(model(past)[:, i], member(past)[:, i])
@@ -58,7 +58,7 @@ def test_a_model_is_rebuilt_from_its_settings(fitted):
     model = fitted.forecaster
     again = build("auto", (1, 3), model.settings.model_dump(mode="json"))
     again.load_state_dict(model.state_dict())
-    past = curved_windows().draw(np.arange(10))[:, :-1]
+    past = curved_windows().draw(np.arange(10)).past
     assert torch.equal(again(past), model(past))
 
 

@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from forecause.data.windows import Window
 from forecause.forecast.forecaster import parameter_count
 from forecause.forecast.models.deep_transformer import DeepTransformer, DeepTransformerSettings
 
@@ -56,10 +57,10 @@ def test_teacher_forcing_learns_from_every_step():
     model = make(PAPER)
     window = torch.randn(6, 4, 2, dtype=torch.float64)
     errors = model.forecasts(window[:, :-1]) - window[:, 1:]
-    torch.testing.assert_close(model.loss(window), errors.square().mean((0, 1)))
+    torch.testing.assert_close(model.loss(Window.of(window)), errors.square().mean((0, 1)))
     last_only = make(SMALL)
     expected = (last_only(window[:, :-1]) - window[:, -1]).square().mean(0)
-    torch.testing.assert_close(last_only.loss(window), expected)
+    torch.testing.assert_close(last_only.loss(Window.of(window)), expected)
 
 
 def test_attention_weights_sum_to_one_and_stay_out_of_the_future():

@@ -26,7 +26,7 @@ def test_the_mlp_starts_at_the_closed_form_fit(chain_windows):
     model.fit(Lesson(early, late))
     line = Linear(chain_windows.shape, LinearSettings())
     line.fit(Lesson(early, late))
-    past = late.draw(np.arange(20))[:, :-1]
+    past = late.draw(np.arange(20)).past
     torch.testing.assert_close(model(past), line(past), atol=1e-5, rtol=1e-4)
 
 
@@ -53,7 +53,7 @@ def test_the_cnn_learns_a_chain(chain_windows):
     model = CNN(chain_windows.shape, CNNSettings(channels=16, training=BRIEF))
     early, late = chain_windows.split(0.2)
     model.fit(Lesson(early, late))
-    window = torch.cat(list(late.batches(1000)))
+    window = torch.cat([batch.rows for batch in late.batches(1000)])
     mse = (model(window[:, :-1]) - window[:, -1]).square().mean(0).detach()
     assert float(mse[1]) == pytest.approx(1 / 1.64, abs=0.07)
 
@@ -69,6 +69,6 @@ def test_the_mlp_learns_a_product_that_no_additive_model_can():
     model = MLP(windows.shape, MLPSettings(training=TrainingSettings(max_steps=1500)))
     early, late = windows.split(0.2)
     model.fit(Lesson(early, late))
-    window = torch.cat(list(late.batches(1000)))
+    window = torch.cat([batch.rows for batch in late.batches(1000)])
     mse = (model(window[:, :-1]) - window[:, -1]).square().mean(0).detach()
     assert float(mse[2]) < 0.35  # noise alone is 0.083, an additive model stays at 1

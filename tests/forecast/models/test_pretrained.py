@@ -62,7 +62,7 @@ def test_terms_are_uncorrelated_under_a_standard_normal():
 
 
 def test_the_solutions_in_context_are_ridge_regressions(chain_windows):
-    window = chain_windows.draw(np.arange(300))
+    window = chain_windows.draw(np.arange(300)).rows
     solutions = Context.of(window[None]).read().solutions[0]  # (target, token, solution, term)
     past, target = window[:, :-1].double(), window[:, -1].double()
     curved, straight = terms(past).flatten(1), past.flatten(1)
@@ -75,7 +75,7 @@ def test_the_solutions_in_context_are_ridge_regressions(chain_windows):
 
 
 def test_a_context_is_the_sum_of_its_parts(chain_windows):
-    window = chain_windows.draw(np.arange(100))[None]
+    window = chain_windows.draw(np.arange(100)).rows[None]
     whole, parts = Context.of(window), Context.of(window[:, :30]) + Context.of(window[:, 30:])
     assert torch.allclose(whole.read().about, parts.read().about, atol=1e-3)
 
@@ -84,7 +84,7 @@ def test_a_network_that_believes_one_solution_forecasts_as_it_does(chain_windows
     network = ContextNetwork(TINY)
     network.gates.weight.data.zero_()
     network.gates.bias.data.unflatten(0, (-1, TERMS))[-2] = 50.0  # the last one; then comes none
-    window = chain_windows.draw(np.arange(300))
+    window = chain_windows.draw(np.arange(300)).rows
     equations = network(Context.of(window[None]), torch.zeros(1, 3, 3))
     past = window[:, :-1].flatten(1).double()
     oracle = Ridge(alpha=PENALTIES[-1]).fit(past, window[:, -1].double()).predict(past)
@@ -107,7 +107,7 @@ def test_rows_after_the_training_part_change_no_equation(weights):
 
 def test_a_forecast_reads_its_own_past_alone(chain_windows, weights):
     model = fitted(chain_windows, weights)
-    past = chain_windows.draw(np.arange(4))[:, :-1].requires_grad_()
+    past = chain_windows.draw(np.arange(4)).past.requires_grad_()
     model(past)[1].sum().backward()
     assert past.grad[1].abs().min() > 0
     assert not past.grad[[0, 2, 3]].any()
@@ -145,7 +145,7 @@ def test_node_vectors_are_what_tells_equal_variables_apart():
 
 def test_relevance_propagation_conserves_the_forecast(chain_windows, weights):
     model = fitted(chain_windows, weights)
-    past = chain_windows.draw(np.arange(20))[:, :-1]
+    past = chain_windows.draw(np.arange(20)).past
     shares = model.jacobian(past, CP_LRP) * past[:, None]
     at_zero = model(torch.zeros_like(past[:1]))
     expected = model(past) - model.get_buffer("intercept")
@@ -176,8 +176,8 @@ def test_every_domain_has_equations_of_its_own(weights):
     settings = PretrainedSettings.zero_shot().model_copy(update={"network": network, "domains": 2})
     model = Pretrained(windows.shape, settings)
     model.fit(Lesson(*windows.split(0.2)))
-    marked = model.seen(windows).draw(np.array([10, 790]))[:, :-1]
-    slopes = model.jacobian(marked)[:, 1, 0, 0]
+    window = windows.draw(np.array([10, 790]))
+    slopes = model.jacobian(window.past, domain=window.domain)[:, 1, 0, 0]
     assert slopes[0] > 0.3
     assert slopes[1] < -0.3
 

@@ -6,6 +6,7 @@ import torch
 import forecause as fc
 from forecause.data import Panel, Windows
 from forecause.data.variables import LabelColumns
+from forecause.data.windows import Window
 from forecause.forecast.backward import ATTN_LRP
 from forecause.forecast.forecaster import Lesson, parameter_count, squared_errors
 from forecause.forecast.models.linear import Linear, LinearSettings
@@ -112,7 +113,7 @@ def test_levels_of_a_label_have_probabilities_that_add_up_to_one(head):
     torch.testing.assert_close(label.probabilities(levels).sum(-1), torch.ones(4).double())
     share, sd = label.moments(levels)
     torch.testing.assert_close((levels * sd + share).sum(-1), torch.ones(4).double())
-    window = torch.cat([past, past[:, :1]], dim=1)
+    window = Window(past, past[:, 0])
     assert model.score(window).shape == (4, 5, 2, 5)
 
 
@@ -124,7 +125,8 @@ def test_the_domain_is_an_input_that_changes_what_drives_what():
     table = pd.DataFrame(x, columns=["a", "b"]).assign(season=np.array(["dry", "wet"])[domain])
     windows = Windows.of(Panel.of(table, domain="season"), 1)
     model = fitted(windows, domains=2, width=32)
-    slopes = model.jacobian(model.seen(windows).draw(np.arange(1000))[:, :-1])[:, 1, 0, 0]
+    window = windows.draw(np.arange(1000))
+    slopes = model.jacobian(window.past, domain=window.domain)[:, 1, 0, 0]
     season = torch.from_numpy(windows.panel.domain[windows.rows[:1000]])
     dry = int(windows.panel.domain_names.index("dry"))
     assert float(slopes[season == dry].mean()) < -0.3

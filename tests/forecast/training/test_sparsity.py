@@ -5,6 +5,7 @@ from torch import nn
 
 import forecause as fc
 from forecause.data import Panel, Windows
+from forecause.data.windows import Window
 from forecause.forecast.backward import PLAIN
 from forecause.forecast.forecaster import Forecaster, Lesson, squared_errors
 from forecause.forecast.models.mlp import MLP, MLPSettings
@@ -34,7 +35,7 @@ class Map(Forecaster):
     def outputs(self, past, rules=PLAIN):
         return torch.einsum("bsv,tosv->bto", past, self.weight)
 
-    def forward(self, past, rules=PLAIN):
+    def forward(self, past, rules=PLAIN, domain=None):
         return self.outputs(past)[..., 0]
 
     def fit(self, lesson):
@@ -43,7 +44,7 @@ class Map(Forecaster):
 
 def norms_of(model, batch, seed=0):
     past = torch.randn(batch, model.max_lag, model.n_variables).requires_grad_()
-    return Penalty(1.0, seed).norms(model, past, model.outputs(past)).detach()
+    return Penalty(1.0, seed).norms(past, model.outputs(past)).detach()
 
 
 @pytest.mark.parametrize("outputs", [1, 2])
@@ -68,12 +69,12 @@ def test_of_a_network_they_are_the_l1_norm_of_its_jacobian():
     draws = []
     for seed in range(200):
         free = past.clone().requires_grad_()
-        draws.append(Penalty(1.0, seed).norms(model, free, model.outputs(free)).detach())
+        draws.append(Penalty(1.0, seed).norms(free, model.outputs(free)).detach())
     torch.testing.assert_close(torch.stack(draws).mean(0), exact, rtol=0.03, atol=0)
 
 
 def test_the_loss_is_the_error_plus_the_weighted_penalty():
-    model, window = Map(), torch.randn(30, 3, 3)
+    model, window = Map(), Window.of(torch.randn(30, 3, 3))
     expected = model.loss(window) + 0.3 * model.weight.abs().sum((1, 2, 3))
     torch.testing.assert_close(Penalty(0.3).loss(model, window), expected)
 
@@ -81,7 +82,7 @@ def test_the_loss_is_the_error_plus_the_weighted_penalty():
 def test_the_penalty_teaches_the_weights():
     model = Map()
     past = torch.randn(30, 2, 3).requires_grad_()
-    Penalty(1.0).norms(model, past, model.outputs(past)).sum().backward()
+    Penalty(1.0).norms(past, model.outputs(past)).sum().backward()
     torch.testing.assert_close(model.weight.grad, model.weight.sign())
 
 
@@ -116,7 +117,7 @@ def test_a_penalty_takes_energy_from_irrelevant_inputs_first(kind, sizes):
     shares = []
     for weight in (0.0, 0.2):
         model = fitted(kind, sizes, windows, (weight,))
-        energy = model.jacobian(windows.draw(np.arange(90))[:, :-1]).square().mean(0)
+        energy = model.jacobian(windows.draw(np.arange(90)).past).square().mean(0)
         shares.append(float(energy[~true].sum() / energy[true].sum()))
     assert shares[1] < 0.7 * shares[0]
 
@@ -201,7 +202,7 @@ def test_with_another_head_the_variance_is_sparse_too():
     slopes = []
     for weight in (0.0, 0.3):
         model = fitted(VectorTransformer, {"width": 16, "head": "gaussian"}, windows, (weight,))
-        past = windows.draw(np.arange(90))[:, :-1].requires_grad_()
+        past = windows.draw(np.arange(90)).past.requires_grad_()
         (found,) = torch.autograd.grad(model.distribution(past)[..., 1].sum(), past)
         slopes.append(float(found.abs().mean()))
     assert slopes[1] < slopes[0] / 2

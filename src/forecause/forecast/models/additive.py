@@ -31,7 +31,7 @@ class Additive(Forecaster):
         self.register_buffer("weight", torch.zeros(p, self.max_lag, p, terms))
         self.register_buffer("intercept", torch.zeros(p))
 
-    def forward(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+    def forward(self, past: Tensor, rules: Rules = PLAIN, domain: Tensor | None = None) -> Tensor:
         weight, intercept = self.get_buffer("weight"), self.get_buffer("intercept")
         if not rules.linearise:
             terms = spline_terms(past, self.get_buffer("knots"))
@@ -44,9 +44,9 @@ class Additive(Forecaster):
         terms = spline_terms(past, self.get_buffer("knots"))
         return (terms * self.get_buffer("weight")).sum(-1)
 
-    def jacobian(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+    def jacobian(self, past: Tensor, rules: Rules = PLAIN, domain: Tensor | None = None) -> Tensor:
         if rules.linearise:
-            return super().jacobian(past, rules)
+            return super().jacobian(past, rules, domain)
         slopes = spline_slopes(past, self.get_buffer("knots"))
         return torch.einsum("blsk,tlsk->btls", slopes, self.get_buffer("weight"))
 

@@ -33,11 +33,11 @@ class ByDomain(Forecaster):
         for member in self._each():
             member.constrain(allowed)
 
-    def forward(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
-        return self._gather(past, lambda member, part: cast(Tensor, member(part, rules)))
+    def forward(self, past: Tensor, rules: Rules = PLAIN, domain: Tensor | None = None) -> Tensor:
+        return self._gather(past, domain, lambda member, part: cast(Tensor, member(part, rules)))
 
-    def jacobian(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
-        return self._gather(past, lambda member, part: member.jacobian(part, rules))
+    def jacobian(self, past: Tensor, rules: Rules = PLAIN, domain: Tensor | None = None) -> Tensor:
+        return self._gather(past, domain, lambda member, part: member.jacobian(part, rules))
 
     def fit(self, lesson: Lesson) -> None:
         for domain, member in enumerate(self._each()):
@@ -48,13 +48,14 @@ class ByDomain(Forecaster):
     def _each(self) -> list[Forecaster]:
         return [cast(Forecaster, member) for member in self.members]
 
-    def _gather(self, past: Tensor, answer: Callable[[Forecaster, Tensor], Tensor]) -> Tensor:
+    def _gather(
+        self, past: Tensor, domain: Tensor | None, answer: Callable[[Forecaster, Tensor], Tensor]
+    ) -> Tensor:
         """Answers (batch, ...) of each window's own member."""
-        domain = self.domain_of(past)
+        assert domain is not None
         present = domain.unique().tolist()
         places = [torch.nonzero(domain == d).flatten() for d in present]
         answers = [
-            answer(self._each()[d], self.inputs(past[rows]))
-            for d, rows in zip(present, places, strict=True)
+            answer(self._each()[d], past[rows]) for d, rows in zip(present, places, strict=True)
         ]
         return torch.cat(answers)[torch.cat(places).argsort()]

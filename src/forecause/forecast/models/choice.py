@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from forecause.data.windows import Window
 from forecause.forecast.backward import PLAIN, Rules
 from forecause.forecast.forecaster import Forecaster, Lesson, Settings
 
@@ -40,27 +41,24 @@ class Choice(Forecaster):
         chosen = [members[kind].get_buffer("noise_variance") for kind in settings.kinds]
         self.noise_variance = torch.stack([noise[i] for i, noise in enumerate(chosen)])
 
-    def forward(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
-        return self._gather(past, lambda member, seen: cast(Tensor, member(seen, rules)))
+    def forward(self, past: Tensor, rules: Rules = PLAIN, domain: Tensor | None = None) -> Tensor:
+        return self._gather(lambda member: cast(Tensor, member(past, rules, domain)))
 
-    def jacobian(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
-        return self._gather(past, lambda member, seen: member.jacobian(seen, rules).detach())
+    def jacobian(self, past: Tensor, rules: Rules = PLAIN, domain: Tensor | None = None) -> Tensor:
+        return self._gather(lambda member: member.jacobian(past, rules, domain).detach())
 
-    def distribution(self, past: Tensor) -> Tensor:
+    def distribution(self, past: Tensor, domain: Tensor | None = None) -> Tensor:
         raise NotImplementedError("the members' distributions differ in kind; ask them")
 
-    def log_likelihood(self, window: Tensor) -> Tensor:
-        return self._gather(window, lambda member, seen: member.log_likelihood(seen))
+    def log_likelihood(self, window: Window) -> Tensor:
+        return self._gather(lambda member: member.log_likelihood(window))
 
-    def score(self, window: Tensor) -> Tensor:
-        return self._gather(window, lambda member, seen: member.score(seen).detach())
+    def score(self, window: Window) -> Tensor:
+        return self._gather(lambda member: member.score(window).detach())
 
-    def _gather(self, window: Tensor, answer: Callable[[Forecaster, Tensor], Tensor]) -> Tensor:
+    def _gather(self, answer: Callable[[Forecaster], Tensor]) -> Tensor:
         """The members' answers (batch, target, ...), each target's from its own member."""
-        answers = {}
-        for kind, module in self.members.items():
-            member = cast(Forecaster, module)
-            answers[kind] = answer(member, window if member.domains else self.inputs(window))
+        answers = {k: answer(cast(Forecaster, member)) for k, member in self.members.items()}
         return torch.stack([answers[k][:, i] for i, k in enumerate(self.settings.kinds)], dim=1)
 
     def fit(self, lesson: Lesson) -> None:

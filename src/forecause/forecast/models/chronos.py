@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -81,42 +81,49 @@ class Chronos(Trained):
         )
         self.register_buffer("base_checksum", checksum(base))
 
-    def forward(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+    def forward(self, past: Tensor, rules: Rules = PLAIN, domain: Tensor | None = None) -> Tensor:
         if rules != PLAIN:
             raise InputError(
                 "Relevance propagation cannot be read from the forecaster 'chronos', whose layers "
                 "are another package's; use --readout gradient."
             )
-        return self.without_forbidden(past, self._in_parts)
+        return self.without_forbidden(past, lambda seen: self._in_parts(seen, domain))
 
-    def jacobian(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+    def jacobian(self, past: Tensor, rules: Rules = PLAIN, domain: Tensor | None = None) -> Tensor:
         """Part by part, so that only one part's activations are in memory."""
-        parts = past.split(self._windows_at_once)
-        return torch.cat([super(Chronos, self).jacobian(part, rules).detach() for part in parts])
+        own = super().jacobian
+        parts = self._parts(past, domain)
+        return torch.cat([own(part, rules, where).detach() for part, where in parts])
 
-    def _in_parts(self, past: Tensor) -> Tensor:
-        return torch.cat([self._forecast(part) for part in past.split(self._windows_at_once)])
+    def _in_parts(self, past: Tensor, domain: Tensor | None) -> Tensor:
+        return torch.cat([self._forecast(*part) for part in self._parts(past, domain)])
+
+    def _parts(self, past: Tensor, domain: Tensor | None) -> Iterator[tuple[Tensor, Tensor | None]]:
+        """Past and domain of as many windows as go into one call."""
+        for start in range(0, len(past), self._windows_at_once):
+            own = slice(start, start + self._windows_at_once)
+            yield past[own], None if domain is None else domain[own]
 
     @property
     def _windows_at_once(self) -> int:
         return max(1, ROWS_AT_ONCE // self.n_variables)
 
-    def _forecast(self, past: Tensor) -> Tensor:
+    def _forecast(self, past: Tensor, domain: Tensor | None) -> Tensor:
         """Median forecast (batch, variable); each window is a group of its own."""
         batch, variables = len(past), self.n_variables
-        context = self.inputs(past).transpose(1, 2).flatten(0, 1)  # (batch * variable, step)
+        context = past.transpose(1, 2).flatten(0, 1)  # (batch * variable, step)
         groups = torch.arange(batch, device=past.device).repeat_interleave(variables)
         adapter = {name.replace("/", "."): weight for name, weight in self.norms.items()}
-        adapter["encoder.identity"] = self._identity(past).flatten(0, 1)
+        adapter["encoder.identity"] = self._identity(batch, domain).flatten(0, 1)
         asked = {"context": context, "group_ids": groups, "num_output_patches": 1}
         quantiles = functional_call(self.base, adapter, kwargs=asked).quantile_preds
         return cast(Tensor, quantiles)[:, self.median, 0].unflatten(0, (batch, variables))
 
-    def _identity(self, past: Tensor) -> Tensor:
+    def _identity(self, batch: int, domain: Tensor | None) -> Tensor:
         """What tells the variates of each window apart, (batch, variable, width)."""
         if self.domains:
-            return self.node + self.domain[self.domain_of(past)]
-        return self.node.expand(len(past), -1, -1)
+            return self.node + self.domain[domain]
+        return self.node.expand(batch, -1, -1)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Chronos:
         """Move the base along with the adapter."""

@@ -33,16 +33,16 @@ class CNN(Trained):
         self.second = nn.Conv1d(channels, channels, settings.kernel, padding="same")
         self.last = nn.Linear(channels * self.max_lag, self.n_variables * self.likelihood.outputs)
 
-    def forward(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
-        return self.likelihood.mean(self.outputs(past, rules))
+    def forward(self, past: Tensor, rules: Rules = PLAIN, domain: Tensor | None = None) -> Tensor:
+        return self.likelihood.mean(self.outputs(past, rules, domain))
 
-    def outputs(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
-        return self.without_forbidden(past, lambda part: self._run(part, rules))
+    def outputs(self, past: Tensor, rules: Rules = PLAIN, domain: Tensor | None = None) -> Tensor:
+        return self.without_forbidden(past, lambda part: self._run(part, domain, rules))
 
-    def _run(self, past: Tensor, rules: Rules) -> Tensor:
-        hidden = self.first(self.inputs(past).transpose(1, 2))
+    def _run(self, past: Tensor, domain: Tensor | None, rules: Rules) -> Tensor:
+        hidden = self.first(past.transpose(1, 2))
         if self.domains:
-            hidden = hidden + self.domain[self.domain_of(past)][..., None]
+            hidden = hidden + self.domain[domain][..., None]
         hidden = activation(torch.relu, hidden, rules)
         hidden = activation(torch.relu, self.second(hidden), rules)
         return self.last(hidden.flatten(1)).unflatten(1, (self.n_variables, -1))

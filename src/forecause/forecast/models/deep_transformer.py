@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from forecause.config import HeadName
+from forecause.data.windows import Window
 from forecause.forecast.backward import PLAIN, Rules, activation, layer_norm, scale_gradient
 from forecause.forecast.forecaster import Forecaster
 from forecause.forecast.training.loop import Trained, TrainedSettings, TrainingSettings
@@ -34,10 +35,12 @@ class Prior:
     domain: Tensor  # (batch,) or (1,): the domain's index, 0 where there are none
 
     @classmethod
-    def of(cls, model: Forecaster, past: Tensor) -> Prior:
+    def of(cls, model: Forecaster, domain: Tensor | None) -> Prior:
         """That of a model with a buffer `mask`."""
-        domain = model.domain_of(past) if model.domains else torch.zeros(1, dtype=torch.long)
-        return cls(model.get_buffer("mask"), domain.to(past.device))
+        mask = model.get_buffer("mask")
+        if domain is None or not model.domains:
+            domain = torch.zeros(1, dtype=torch.long, device=mask.device)
+        return cls(mask, domain)
 
 
 class Block(nn.Module):
@@ -111,21 +114,21 @@ class DeepTransformer(Trained):
         mask = torch.zeros(tokens, tokens).masked_fill(future, -math.inf)
         self.register_buffer("mask", mask, persistent=False)
 
-    def forward(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
-        return self.likelihood.mean(self.outputs(past, rules))
+    def forward(self, past: Tensor, rules: Rules = PLAIN, domain: Tensor | None = None) -> Tensor:
+        return self.likelihood.mean(self.outputs(past, rules, domain))
 
-    def outputs(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+    def outputs(self, past: Tensor, rules: Rules = PLAIN, domain: Tensor | None = None) -> Tensor:
         return self.without_forbidden(
-            past, lambda seen: self._run(seen, self.n_variables, rules)[:, -1]
+            past, lambda seen: self._run(seen, domain, self.n_variables, rules)[:, -1]
         )
 
-    def forecasts(self, past: Tensor) -> Tensor:
+    def forecasts(self, past: Tensor, domain: Tensor | None = None) -> Tensor:
         """The forecast at every position: (batch, step, variable), each for the next step."""
-        return self.likelihood.mean(self._everywhere(past))
+        return self.likelihood.mean(self._everywhere(past, domain))
 
-    def attentions(self, past: Tensor) -> list[Tensor]:
+    def attentions(self, past: Tensor, domain: Tensor | None = None) -> list[Tensor]:
         """The attention weights of every layer, (batch, head, query token, key token)."""
-        x, prior, found = self._tokens(past), Prior.of(self, past), []
+        x, prior, found = self._tokens(past, domain), Prior.of(self, domain), list[Tensor]()
         for block in self.blocks:
             assert isinstance(block, Block)
             normed = _norm(block.norm_attention, x, PLAIN)
@@ -133,28 +136,29 @@ class DeepTransformer(Trained):
             x = block(x, prior, x.shape[1], PLAIN)
         return found
 
-    def loss(self, window: Tensor) -> Tensor:
+    def loss(self, window: Window) -> Tensor:
         """Mean error per target, (variable,), at the last position or at every one."""
         forced = self.settings.teacher_forcing and bool(self.get_buffer("allowed").all())
         if not forced:  # at earlier positions the same input has another lag
             return super().loss(window)
-        past, following = window[:, :-1], self.inputs(window[:, 1:])
-        return self.likelihood.errors(self._everywhere(past), following).mean((0, 1))
+        outputs = self._everywhere(window.past, window.domain)
+        return self.likelihood.errors(outputs, window.rows[:, 1:]).mean((0, 1))
 
-    def _tokens(self, past: Tensor) -> Tensor:
+    def _tokens(self, past: Tensor, domain: Tensor | None) -> Tensor:
         """past (batch, step, variable) -> tokens (batch, step * variable, width)."""
         identity = (self.time[:, None] + self.node[None]).flatten(0, 1)
-        tokens = self.value(self.inputs(past).flatten(1).unsqueeze(-1)) + identity
+        tokens = self.value(past.flatten(1).unsqueeze(-1)) + identity
         if self.domains:
-            tokens = tokens + self.domain[self.domain_of(past)][:, None]
+            tokens = tokens + self.domain[domain][:, None]
         return tokens
 
-    def _everywhere(self, past: Tensor) -> Tensor:
-        return self._run(past, self.max_lag * self.n_variables, PLAIN)
+    def _everywhere(self, past: Tensor, domain: Tensor | None) -> Tensor:
+        return self._run(past, domain, self.max_lag * self.n_variables, PLAIN)
 
-    def _run(self, past: Tensor, asked: int, rules: Rules) -> Tensor:
+    def _run(self, past: Tensor, domain: Tensor | None, asked: int, rules: Rules) -> Tensor:
         """What the head gives at the last `asked` tokens, (batch, step, variable, output)."""
-        x = run_blocks(self.blocks, self._tokens(past), Prior.of(self, past), asked, rules)
+        tokens, prior = self._tokens(past, domain), Prior.of(self, domain)
+        x = run_blocks(self.blocks, tokens, prior, asked, rules)
         out = self.head(_norm(self.norm, x, rules))
         return out.unflatten(1, (-1, self.n_variables))
 

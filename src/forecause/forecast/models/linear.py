@@ -28,12 +28,12 @@ class Linear(Forecaster):
         self.register_buffer("weight", torch.zeros(p, self.max_lag, p))  # (target, step, source)
         self.register_buffer("intercept", torch.zeros(p))
 
-    def forward(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+    def forward(self, past: Tensor, rules: Rules = PLAIN, domain: Tensor | None = None) -> Tensor:
         return torch.einsum("bls,tls->bt", past, self.get_buffer("weight")) + self.get_buffer(
             "intercept"
         )
 
-    def jacobian(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+    def jacobian(self, past: Tensor, rules: Rules = PLAIN, domain: Tensor | None = None) -> Tensor:
         return self.get_buffer("weight").expand(len(past), -1, -1, -1)
 
     def fit(self, lesson: Lesson) -> None:

@@ -61,11 +61,11 @@ class MLP(Separate):
         self.linear[..., own] = slopes
         self.bias[..., own] = bias[:, None]
 
-    def run(self, copies: Tensor, past: Tensor, rules: Rules) -> Tensor:
+    def run(self, copies: Tensor, domain: Tensor | None, rules: Rules) -> Tensor:
         linear = torch.baddbmm(self.bias, copies, self.linear)
         hidden = torch.baddbmm(self.first_bias, copies, self.first)
         if self.domains:
-            domain = self.domain_of(past)
+            assert domain is not None
             every = linear.unflatten(2, (self.domains, -1))  # (target, batch, domain, output)
             linear = every[:, torch.arange(len(domain)), domain]
             hidden = hidden + self.domain[:, domain]

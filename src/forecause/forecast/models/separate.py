@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from forecause.config import HeadName
+from forecause.data.windows import Window
 from forecause.forecast.backward import PLAIN, Rules
 from forecause.forecast.training.loop import Trained, TrainedSettings
 
@@ -36,41 +37,37 @@ class Separate(Trained):
         self.register_buffer("reads", places[: self.n_inputs].repeat(self.n_variables, 1))
 
     @abstractmethod
-    def run(self, copies: Tensor, past: Tensor, rules: Rules) -> Tensor:
-        """Copies (target, batch, input) -> outputs (batch, target, output).
-
-        Of the past itself only the domain is looked at.
-        """
+    def run(self, copies: Tensor, domain: Tensor | None, rules: Rules) -> Tensor:
+        """Copies (target, batch, input) -> outputs (batch, target, output)."""
 
     def read_only(self, places: Tensor) -> None:
         """Keep every target to these places (target, input), before fitting."""
         self.get_buffer("reads").copy_(places)
 
-    def forward(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
-        return self.likelihood.mean(self.outputs(past, rules))
+    def forward(self, past: Tensor, rules: Rules = PLAIN, domain: Tensor | None = None) -> Tensor:
+        return self.likelihood.mean(self.outputs(past, rules, domain))
 
-    def outputs(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
-        return self.run(self.allowed_copies(past), past, rules)
+    def outputs(self, past: Tensor, rules: Rules = PLAIN, domain: Tensor | None = None) -> Tensor:
+        return self.run(self.allowed_copies(past), domain, rules)
 
-    def jacobian(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+    def jacobian(self, past: Tensor, rules: Rules = PLAIN, domain: Tensor | None = None) -> Tensor:
         copies = self.copies(past.detach()).clone().requires_grad_()
-        outputs = self.run(self._allowed_alone(copies), past, rules)
+        outputs = self.run(self._allowed_alone(copies), domain, rules)
         return self._slopes(self.likelihood.mean(outputs), copies)
 
-    def score(self, window: Tensor) -> Tensor:
+    def score(self, window: Window) -> Tensor:
         if self.likelihood.fixed and not self.labels:
             return super().score(window)
-        past = window[:, :-1].detach()
-        copies = self.copies(past).clone().requires_grad_()
-        outputs = self.run(self._allowed_alone(copies), past, PLAIN)
+        copies = self.copies(window.past.detach()).clone().requires_grad_()
+        outputs = self.run(self._allowed_alone(copies), window.domain, PLAIN)
         if self.likelihood.fixed:
             log_variance = self.get_buffer("noise_variance").log()[:, None]
             outputs = torch.cat([outputs, log_variance.expand_as(outputs)], dim=-1)
-        return self._slopes(self.likelihood.log_prob(outputs, self.following(window)), copies)
+        return self._slopes(self.likelihood.log_prob(outputs, window.target), copies)
 
     def copies(self, past: Tensor) -> Tensor:
         """past (batch, step, source) -> (target, batch, input)."""
-        flat = self.inputs(past).flatten(1)
+        flat = past.flatten(1)
         if not self.settings.inputs:
             return flat.expand(self.n_variables, -1, -1)
         return flat[:, self.get_buffer("reads")].transpose(0, 1)

@@ -68,11 +68,11 @@ class Transformer(Separate):
     def work_per_window(self) -> int:
         return 40 * self.heads * self.n_variables * self.n_inputs
 
-    def run(self, copies: Tensor, past: Tensor, rules: Rules) -> Tensor:
-        tokens, parts = self._latest_tokens(copies, past), self._parts(past)
+    def run(self, copies: Tensor, domain: Tensor | None, rules: Rules) -> Tensor:
+        tokens, parts = self._latest_tokens(copies, domain), self._parts(domain)
         keys, values = (scale_gradient(copies, by) for by in (rules.query_key, rules.value))
         per_sd = self._per_sd(keys, parts, rules)
-        weights = self._attention(tokens, keys, per_sd, past, parts, rules)
+        weights = self._attention(tokens, keys, per_sd, domain, parts, rules)
         per_sd = per_sd if values is keys else self._per_sd(values, parts, rules)
         x = tokens + self.mix(self._mixed(weights * per_sd, values, parts))
         normed = _norm(self.norm_network, x, rules)
@@ -80,12 +80,12 @@ class Transformer(Separate):
         out: Tensor = self.head(_norm(self.norm, x, rules))
         return out.transpose(0, 1)
 
-    def attentions(self, past: Tensor) -> list[Tensor]:
+    def attentions(self, past: Tensor, domain: Tensor | None = None) -> list[Tensor]:
         """The attention of every target, (batch, head, target, step * variable)."""
-        copies, parts = self.allowed_copies(past), self._parts(past)
-        tokens = self._latest_tokens(copies, past)
+        copies, parts = self.allowed_copies(past), self._parts(domain)
+        tokens = self._latest_tokens(copies, domain)
         per_sd = self._per_sd(copies, parts, PLAIN)
-        found = self._attention(tokens, copies, per_sd, past, parts, PLAIN).permute(2, 0, 1, 3)
+        found = self._attention(tokens, copies, per_sd, domain, parts, PLAIN).permute(2, 0, 1, 3)
         every = found.new_zeros(*found.shape[:3], self.max_lag * self.n_variables)
         return [every.scatter(3, self.get_buffer("reads").expand_as(found), found)]
 
@@ -93,22 +93,22 @@ class Transformer(Separate):
         """The place of every target's latest value, (target,)."""
         return torch.arange(-self.n_variables, 0) + self.max_lag * self.n_variables
 
-    def _latest_tokens(self, copies: Tensor, past: Tensor) -> Tensor:
+    def _latest_tokens(self, copies: Tensor, domain: Tensor | None) -> Tensor:
         """The token of every target's latest value, (target, batch, width)."""
         reads = self.get_buffer("reads")
         own = (reads == self._latest_places()[:, None].to(reads)).int().argmax(1)
         latest = copies.gather(2, own[:, None, None].expand(-1, copies.shape[1], 1))
         tokens: Tensor = self.embed(latest) + (self.time[-1] + self.node)[:, None]
-        return tokens + self.domain[self.domain_of(past)] if self.domains else tokens
+        return tokens + self.domain[domain] if self.domains else tokens
 
-    def _parts(self, past: Tensor) -> _Parts:
+    def _parts(self, domain: Tensor | None) -> _Parts:
         reads, variables = self.get_buffer("reads"), self.n_variables
         place = functional.embedding(reads // variables, _centred(self.time))
         place = place + functional.embedding(reads % variables, _centred(self.node))
         value, shift = _centred(self.embed.weight[:, 0]), _centred(self.embed.bias)
         if not self.domains:
             return _Parts(value, place + shift, torch.zeros_like(shift)[None])
-        return _Parts(value, place + shift, _centred(self.domain)[self.domain_of(past)])
+        return _Parts(value, place + shift, _centred(self.domain)[domain])
 
     def _mapped(self, linear: nn.Linear, parts: _Parts) -> _Parts:
         """Each part after the norm's weight and a linear map, (..., head, width / head)."""
@@ -133,7 +133,7 @@ class Transformer(Separate):
         tokens: Tensor,
         copies: Tensor,
         per_sd: Tensor,
-        past: Tensor,
+        domain: Tensor | None,
         parts: _Parts,
         rules: Rules,
     ) -> Tensor:
@@ -147,7 +147,7 @@ class Transformer(Separate):
         bias = self.bias[0][:, :, None]
         if self.domains:
             logits = logits + (query * key.domain.transpose(0, 1)[:, None]).sum(-1, keepdim=True)
-            bias = self.bias[self.domain_of(past)].permute(1, 2, 0, 3)
+            bias = self.bias[domain].permute(1, 2, 0, 3)
         return torch.softmax(torch.addcmul(bias, logits, per_sd), dim=-1)
 
     def _mixed(self, weights: Tensor, copies: Tensor, parts: _Parts) -> Tensor:

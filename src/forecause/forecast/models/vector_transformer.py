@@ -60,25 +60,28 @@ class VectorTransformer(Trained):
         mask = torch.full((steps, steps), -math.inf).triu(1)
         self.register_buffer("mask", mask, persistent=False)
 
-    def forward(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
-        return self.likelihood.mean(self.outputs(past, rules))
+    def forward(self, past: Tensor, rules: Rules = PLAIN, domain: Tensor | None = None) -> Tensor:
+        return self.likelihood.mean(self.outputs(past, rules, domain))
 
-    def outputs(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
-        return self.without_forbidden(past, lambda seen: self._run(seen, rules))
+    def outputs(self, past: Tensor, rules: Rules = PLAIN, domain: Tensor | None = None) -> Tensor:
+        return self.without_forbidden(past, lambda seen: self._run(seen, domain, rules))
 
-    def states(self, past: Tensor, asked: int, rules: Rules = PLAIN) -> Tensor:
+    def states(
+        self, past: Tensor, asked: int, rules: Rules = PLAIN, domain: Tensor | None = None
+    ) -> Tensor:
         """The last `asked` tokens after all blocks, (batch, step, width)."""
-        return run_blocks(self.blocks, self._tokens(past), Prior.of(self, past), asked, rules)
+        tokens, prior = self._tokens(past, domain), Prior.of(self, domain)
+        return run_blocks(self.blocks, tokens, prior, asked, rules)
 
-    def _tokens(self, past: Tensor) -> Tensor:
+    def _tokens(self, past: Tensor, domain: Tensor | None) -> Tensor:
         """past (batch, step, variable) -> tokens (batch, step, width)."""
-        tokens = torch.einsum("bsv,svw->bsw", self.inputs(past), self.value) + self.time
+        tokens = torch.einsum("bsv,svw->bsw", past, self.value) + self.time
         if self.domains:
-            tokens = tokens + self.domain[self.domain_of(past)][:, None]
+            tokens = tokens + self.domain[domain][:, None]
         return tokens
 
-    def _run(self, past: Tensor, rules: Rules) -> Tensor:
+    def _run(self, past: Tensor, domain: Tensor | None, rules: Rules) -> Tensor:
         """What the head gives for every variable, (batch, variable, output)."""
-        last = self.states(past, 1, rules)[:, -1]
+        last = self.states(past, 1, rules, domain)[:, -1]
         normed = layer_norm(last, self.norm.weight, self.norm.bias, rules, self.norm.eps)
         return self.head(normed).unflatten(1, (self.n_variables, -1))

@@ -28,6 +28,7 @@ from torch.distributed import PrefixStore  # type: ignore[attr-defined]  # publi
 from torch.distributed.rendezvous import rendezvous
 from torch.nn.parallel import DistributedDataParallel
 
+from forecause.data.windows import Window
 from forecause.errors import ForecauseError, InputError, TrainingError
 from forecause.forecast.forecaster import Forecaster
 
@@ -61,7 +62,7 @@ class Ranks:
         """This process's part of the windows of a batch; parts differ by one window at most."""
         return chosen[self.rank :: self.size]
 
-    def loss_of(self, model: Forecaster) -> Callable[[Tensor, int], Tensor]:
+    def loss_of(self, model: Forecaster) -> Callable[[Window, int], Tensor]:
         """The loss of this process's share of a batch of so many windows.
 
         Its backward pass leaves the gradient of the whole batch's loss in every process.
@@ -146,10 +147,10 @@ class _WeightedLoss(nn.Module):
         """None: DDP would send them around at every step, and no step changes them."""
         return iter(())
 
-    def forward(self, share: Tensor, per_window: float) -> Tensor:
+    def forward(self, share: Window, per_window: float) -> Tensor:
         if len(share):
             return self.model.loss(share).sum() * (len(share) * per_window)
-        return self.model.loss(share.new_zeros(1, *share.shape[1:])).sum() * 0.0
+        return self.model.loss(share.blank()).sum() * 0.0
 
 
 _current = Ranks()

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from forecause.data.windows import Windows
+from forecause.data.windows import Window, Windows
 from forecause.errors import TrainingError
 from forecause.forecast.forecaster import (
     Forecaster,
@@ -71,7 +71,7 @@ class Trained(Forecaster):
     logits: ClassVar[bool] = True
     penalty: Penalty | None = None  # while it learns
 
-    def loss(self, window: Tensor) -> Tensor:
+    def loss(self, window: Window) -> Tensor:
         return self.penalty.loss(self, window) if self.penalty else super().loss(window)
 
     def fit(self, lesson: Lesson) -> None:
@@ -112,7 +112,7 @@ def train(model: Forecaster, lesson: Lesson, settings: TrainingSettings) -> None
     best = _Best(model, _held_out_losses(model, watched, ranks))
     rival, loss = _Rival.of(lesson, watched, ranks), ranks.loss_of(model)
     size = min(settings.batch_size, len(lesson.windows))
-    batches = _shuffled(model.seen(lesson.windows), size, rng, ranks)
+    batches = _shuffled(lesson.windows, size, rng, ranks)
     with _threads_for(model.work_per_window * size // ranks.size):
         for step in range(1, settings.max_steps + 1):
             optimiser.param_groups[0]["lr"] = schedule.rate(step)
@@ -241,7 +241,7 @@ def _threads_for(work: int) -> Iterator[None]:
 
 def _shuffled(
     windows: Windows, size: int, rng: np.random.Generator, ranks: Ranks
-) -> Iterator[Tensor]:
+) -> Iterator[Window]:
     """This rank's share of batches without end, every window once per round."""
     while True:
         order = rng.permutation(len(windows))

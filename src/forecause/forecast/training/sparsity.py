@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from forecause.data.windows import Window
 from forecause.forecast.forecaster import Forecaster, Lesson, over_windows
 from forecause.forecast.models.choice import clearly_better
 
@@ -33,14 +34,14 @@ class Penalty:
         self.weight = weight
         self.draws = torch.Generator().manual_seed(seed)
 
-    def loss(self, model: Forecaster, window: Tensor) -> Tensor:
+    def loss(self, model: Forecaster, window: Window) -> Tensor:
         """Mean error plus penalty per target, (variable,), from one forward pass."""
-        past = window[:, :-1].detach().requires_grad_()
-        outputs = model.outputs(past)
-        errors = model.likelihood.errors(outputs, model.following(window)).mean(0)
-        return errors + self.weight * self.norms(model, past, outputs)
+        past = window.past.detach().requires_grad_()
+        outputs = model.outputs(past, domain=window.domain)
+        errors = model.likelihood.errors(outputs, window.target).mean(0)
+        return errors + self.weight * self.norms(past, outputs)
 
-    def norms(self, model: Forecaster, past: Tensor, outputs: Tensor) -> Tensor:
+    def norms(self, past: Tensor, outputs: Tensor) -> Tensor:
         """Sum over outputs and inputs of |d output / d input| per target, (variable,).
 
         `outputs` (batch, variable, output) are the model's for `past`, which wants its gradient.
@@ -49,7 +50,7 @@ class Penalty:
         asked = self._asked(windows, targets * each).to(past.device)
         projected = outputs.flatten(1)[torch.arange(windows, device=past.device), asked].sum()
         (slopes,) = torch.autograd.grad(projected, past, create_graph=True)
-        sizes = model.inputs(slopes).abs().sum((1, 2)) * (targets * each / windows)
+        sizes = slopes.abs().sum((1, 2)) * (targets * each / windows)
         return sizes.new_zeros(targets).index_add(0, asked // each, sizes)
 
     def _asked(self, windows: int, outputs: int) -> Tensor:

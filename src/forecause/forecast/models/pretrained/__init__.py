@@ -9,7 +9,7 @@ import torch
 from pydantic import field_validator
 from torch import Tensor, nn
 
-from forecause.data.windows import Windows
+from forecause.data.windows import Window, Windows
 from forecause.forecast.backward import PLAIN, Rules, activation
 from forecause.forecast.forecaster import Lesson
 from forecause.forecast.models.pretrained.context import TERMS, Context, terms
@@ -81,14 +81,14 @@ class Pretrained(Trained):
         self.register_buffer("intercept", torch.zeros(systems, p))
         self.contexts: list[Context] = []  # of each domain, while the network is trained
 
-    def forward(self, past: Tensor, rules: Rules = PLAIN) -> Tensor:
+    def forward(self, past: Tensor, rules: Rules = PLAIN, domain: Tensor | None = None) -> Tensor:
         weight, intercept = self._equations()
-        domain = self._domains_of(past)
+        domain = self._domains_of(past, domain)
         if rules.linearise:
-            each = self.inputs(past)[:, None].expand(-1, self.n_variables, -1, -1)
+            each = past[:, None].expand(-1, self.n_variables, -1, -1)
             curves = activation(lambda x: (terms(x) * weight[domain]).sum(-1), each, rules)
             return curves.sum((2, 3)) + intercept[domain]
-        found = torch.einsum("blsk,dtlsk->bdt", terms(self.inputs(past)), weight) + intercept
+        found = torch.einsum("blsk,dtlsk->bdt", terms(past), weight) + intercept
         return found[torch.arange(len(past), device=past.device), domain]
 
     def fit(self, lesson: Lesson) -> None:
@@ -105,17 +105,17 @@ class Pretrained(Trained):
         self.get_buffer("intercept").copy_(intercept)
         self.contexts = []
 
-    def loss(self, window: Tensor) -> Tensor:
+    def loss(self, window: Window) -> Tensor:
         """Mean error per target, (variable,), of equations that one half says of the other."""
         half = (len(window) + 1) // 2
-        equations = self._written(Context.of(self.inputs(window[None, :half])))
-        asked = self.inputs(window[half:] if len(window) > 1 else window)
-        found = equations.forecast(asked[None, :, :-1])[0]
-        return self.likelihood.errors(found[..., None], asked[:, -1]).mean(0)
+        equations = self._written(Context.of(window[:half].rows[None]))
+        asked = window[half:] if len(window) > 1 else window
+        found = equations.forecast(asked.past[None])[0]
+        return self.likelihood.errors(found[..., None], asked.target).mean(0)
 
-    def _domains_of(self, past: Tensor) -> Tensor:
-        if self.domains:
-            return self.domain_of(past)
+    def _domains_of(self, past: Tensor, domain: Tensor | None) -> Tensor:
+        if self.domains and domain is not None:
+            return domain
         return torch.zeros(len(past), dtype=torch.long, device=past.device)
 
     def _equations(self) -> Equations:
@@ -129,7 +129,7 @@ class Pretrained(Trained):
 
     def _context(self, windows: Windows) -> Context:
         device = self.node.device
-        batches = (Context.of(b[None].to(device)) for b in windows.batches(4096))
+        batches = (Context.of(b.rows[None].to(device)) for b in windows.batches(4096))
         total = next(batches)
         for part in batches:
             total = total + part
