@@ -32,7 +32,7 @@ class Map(Forecaster):
         torch.manual_seed(0)
         self.weight = nn.Parameter(torch.randn(3, outputs, 2, 3))
 
-    def outputs(self, past, rules=PLAIN):
+    def outputs(self, past, rules=PLAIN, domain=None):
         return torch.einsum("bsv,tosv->bto", past, self.weight)
 
     def forward(self, past, rules=PLAIN, domain=None):
