@@ -29,6 +29,7 @@ test: lint types tests
 lint: $(READY)
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/lint-imports
 
 types: $(READY)
 	$(BIN)/mypy

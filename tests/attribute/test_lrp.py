@@ -84,8 +84,8 @@ def explain_block(block, x, mask, relevance_out, rule):
 
 def explain(model, past, target, rule):
     """Relevance of every input of one window for the forecast of `target`."""
-    states = [model._tokens(past[None])[0]]
-    prior = Prior.of(model, past[None])
+    states = [model._tokens(past[None], None)[0]]
+    prior = Prior.of(model, None)
     for block in model.blocks:
         states.append(block(states[-1][None], prior, len(states[-1]), RULES[rule])[0])
     last = model.norm(states[-1])
@@ -135,8 +135,8 @@ def test_cp_lrp_conserves_relevance_where_nothing_has_a_bias():
     past = torch.randn(4, 3, 2, dtype=torch.float64)
     forecast = model(past, CP_LRP)
     # relevance of the values and of the identities (node and time) adds up to the forecast
-    tokens = model._tokens(past).requires_grad_()
-    out = model.blocks[0](tokens, Prior.of(model, past), 2, CP_LRP)
+    tokens = model._tokens(past, None).requires_grad_()
+    out = model.blocks[0](tokens, Prior.of(model, None), 2, CP_LRP)
     value = model.head(_norm(model.norm, out, CP_LRP)).squeeze(-1)
     for target in range(2):
         (slopes,) = torch.autograd.grad(value[:, target].sum(), tokens, retain_graph=True)

@@ -185,7 +185,7 @@ class _Ladder:
         judged = batches_of_sample(self.late, design, targets)
         errors = unexplained(judged, learned.solve(RIDGE)).square()
         whole = Moments.added([learned, held_out])
-        return _Fit(design, targets, early + late, whole, errors)
+        return _Fit(design, targets, early + late, self.hinting, whole, errors)
 
     def _enough(self, most: int) -> tuple[Sample, Sample]:
         """Early and late windows, at most so many or half of that, so that fits share them."""
@@ -207,7 +207,7 @@ class _Ladder:
         """Whether products of the inputs have to do with what the best model leaves unexplained,
         which is far cheaper to ask than to fit them."""
         design, best = self.designs.factors(inputs), self.best[target]
-        left = best.of(target, best.left(self.hinting))[:, None]
+        left = best.of(target, best.left)[:, None]
         factors = torch.cat([design.features(batch) for batch in self.hinting.batches(BATCH)])
         squares = (factors * left).square()
         t = (factors * left).T @ factors / (squares.T @ factors.square()).sqrt().clamp(min=1e-12)
@@ -217,15 +217,24 @@ class _Ladder:
 
 
 class _Fit:
-    """A design fitted to some target columns."""
+    """A design fitted to some target columns of a sample, which has these moments.
+
+    `hinting` are the windows whose residuals hint at products; `errors` are squared, on held-out
+    windows, of a fit to the others.
+    """
 
     def __init__(
-        self, design: Design, targets: list[int], sample: Sample, moments: Moments, errors: Tensor
+        self,
+        design: Design,
+        targets: list[int],
+        sample: Sample,
+        hinting: Sample,
+        moments: Moments,
+        errors: Tensor,
     ) -> None:
         self.design, self.targets = design, targets
-        self.sample, self.moments = sample, moments
-        self.errors = errors  # squared, on held-out windows, of a fit to the others
-        self._left: Tensor | None = None
+        self.sample, self.hinting, self.moments = sample, hinting, moments
+        self.errors = errors
 
     def of(self, target: int, values: Tensor) -> Tensor:
         """What belongs to one of the targets, of values (window, target)."""
@@ -239,9 +248,8 @@ class _Fit:
     def p_values(self) -> Array:
         return self.tests.p_values
 
-    def left(self, sample: Sample) -> Tensor:
-        """Residuals (window, target) of the fit to everything, on a sample that is always one."""
-        if self._left is None:
-            batches = batches_of_sample(sample, self.design, self.targets)
-            self._left = unexplained(batches, self.moments.solve(RIDGE))
-        return self._left
+    @cached_property
+    def left(self) -> Tensor:
+        """Residuals (window, target) of the fit to everything, on the windows for hints."""
+        batches = batches_of_sample(self.hinting, self.design, self.targets)
+        return unexplained(batches, self.moments.solve(RIDGE))

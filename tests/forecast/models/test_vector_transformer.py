@@ -40,7 +40,7 @@ def fitted(windows, seed=0, **settings):
 def test_it_has_one_token_per_step_one_layer_and_one_head():
     steps, p, d = 3, 5, 64
     model = VectorTransformer((steps, p), VectorTransformerSettings())
-    assert model._tokens(torch.zeros(7, steps, p)).shape == (7, steps, d)
+    assert model._tokens(torch.zeros(7, steps, p), None).shape == (7, steps, d)
     block = 4 * (d * d + d) + (d * 4 * d + 4 * d) + (4 * d * d + d) + 2 * 2 * d + steps**2
     assert parameter_count(model) == block + steps * (p + 1) * d + 2 * d + (d + 1) * p
 
