@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from forecause.attribute import READOUTS
+from forecause.data.windows import Window
 from forecause.errors import InputError
 from forecause.forecast.models.deep_transformer import DeepTransformer, DeepTransformerSettings
 from forecause.forecast.models.linear import Linear, LinearSettings
@@ -42,14 +43,14 @@ def test_attention_follows_the_static_bias(model):
         for block in model.blocks:
             block.bias.zero_()
             block.bias[:, :, -1, 2] = 50.0  # last target, token of step 1, variable 0
-    found = READOUTS["attention"].per_sample(model, torch.randn(4, 4, 2))
+    found = READOUTS["attention"].per_sample(model, Window.of(torch.randn(4, 4, 2)))
     torch.testing.assert_close(found[:, 1, 1, 0], torch.ones(4))
 
 
 def test_one_layer_rolls_out_to_half_its_attention():
     torch.manual_seed(0)
     one = Transformer((3, 2), TransformerSettings(width=8, heads=2))
-    window = torch.randn(4, 4, 2)
+    window = Window.of(torch.randn(4, 4, 2))
     attention = READOUTS["attention"].per_sample(one, window)
     identity = torch.eye(6)[-2:].view(2, 3, 2)
     rolled = READOUTS["rollout"].per_sample(one, window)

@@ -175,15 +175,14 @@ def test_forbidden_inputs_do_not_reach_their_target(base_folder):
 
 def test_the_domain_matters_once_it_is_learned(base_folder):
     forecaster = zero_shot(base_folder, domains=2)
-    marks = torch.tensor([0.0, 1.0])[:, None, None].expand(-1, STEPS, 1)
-    past = torch.cat([random_past(1).expand(2, -1, -1), marks], dim=2)
-    first, second = forecaster(past)
+    past, domain = random_past(1).expand(2, -1, -1), torch.tensor([0, 1])
+    first, second = forecaster(past, domain=domain)
     torch.testing.assert_close(first, second)
     forecaster.domain.data[1] += torch.randn_like(forecaster.node)
-    changed = forecaster(past)
+    changed = forecaster(past, domain=domain)
     torch.testing.assert_close(changed[0], first)
     assert (changed[1] - second).abs().min() > 1e-3
-    assert forecaster.jacobian(past).shape == (2, VARIABLES, STEPS, VARIABLES)
+    assert forecaster.jacobian(past, domain=domain).shape == (2, VARIABLES, STEPS, VARIABLES)
 
 
 def two_variables(rows: int = 1500) -> Windows:
