@@ -61,7 +61,7 @@ def with_next(past: torch.Tensor) -> Window:
     return Window(past, torch.zeros_like(past[:, 0]))
 
 
-def windows_of(values: np.ndarray, max_lag: int = 2) -> Windows:
+def windows_of(values: np.ndarray, max_lag: int = 1) -> Windows:
     """The windows of a table whose variables are called v0, v1, ..."""
     names = [f"v{i}" for i in range(values.shape[1])]
     return Windows.of(Panel.from_arrays([values], names), max_lag)

@@ -1,8 +1,12 @@
 """Known domains, series and regimes: one forecaster, a graph for each."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
 import forecause as fc
 from forecause.data import Panel, Windows
@@ -120,6 +124,24 @@ def test_a_run_with_domains_comes_back_from_disk(found, tmp_path):
     assert back.graph == found.graph
     assert back.data.domain_windows == found.data.domain_windows
     pd.testing.assert_frame_equal(back.forecast(3), found.forecast(3))
+
+
+def test_an_older_run_with_the_domain_as_a_last_column_of_its_windows_still_loads(found, tmp_path):
+    folder = found.save(tmp_path / "run")
+    tensors = load_file(folder / "model.safetensors")
+    about = json.loads((folder / "run.json").read_text())
+    domain = torch.tensor(about["data"].pop("sample_domain")).double()
+    sample = tensors["data.sample"]
+    mark = domain[:, None, None].expand(-1, sample.shape[1], 1)
+    save_file(
+        {**tensors, "data.sample": torch.cat([sample, mark], 2)}, folder / "model.safetensors"
+    )
+    (folder / "run.json").write_text(json.dumps(about))
+    back = fc.load(folder)
+    assert back.data.sample_domain == found.data.sample_domain
+    assert np.array_equal(back.data.sample, found.data.sample)
+    now, before = (one.effect("a", "b", 1).samples for one in (back, found))
+    assert np.array_equal(now, before)
 
 
 def test_the_forecast_goes_on_in_the_last_domain(found):

@@ -3,7 +3,6 @@ import pytest
 import statsmodels.api as sm
 import xarray as xr
 
-from forecause.data import Panel, Windows
 from forecause.edges import nested_models
 from forecause.edges.nested_models import edge_tests
 from forecause.errors import InputError
@@ -12,12 +11,7 @@ from forecause.regression.fdr import adjusted_p_values
 from forecause.regression.robust import Wald
 from forecause.regression.sample import Sample
 from forecause.simulate import simulate
-from systems import CHAIN_EDGES
-
-
-def windows_of(values, max_lag=1):
-    names = [f"v{i}" for i in range(values.shape[1])]
-    return Windows.of(Panel.from_arrays([values], names), max_lag)
+from systems import CHAIN_EDGES, windows_of
 
 
 def p_values_of(windows, suspects=None):
@@ -150,3 +144,12 @@ def test_a_strong_edge_is_stable_and_noise_is_not(chain_windows):
     others = np.sort(stability.values.ravel())[:-3]
     assert others.max() < 0.6
     assert others.mean() < 0.15
+
+
+def test_what_a_fit_leaves_is_of_the_windows_it_was_given(chain_windows):
+    ladder = nested_models._Ladder(chain_windows, 1.0)
+    fit = ladder._fit(ladder.designs.straight(np.arange(6)), [0, 1, 2], 1e9)
+    ladder.hinting = ladder.hinting.at_most(500)
+    fewer = ladder._fit(fit.design, fit.targets, 1e9)
+    assert len(fit.left) == len(chain_windows)
+    assert len(fewer.left) == len(ladder.hinting) < len(fit.left)

@@ -4,14 +4,8 @@ import statsmodels.api as sm
 import torch
 from scipy import stats
 
-from forecause.data import Panel, Windows
 from forecause.edges.variance import variance_p_values
-from systems import chain
-
-
-def windows_of(values, max_lag=2):
-    names = [f"v{i}" for i in range(values.shape[1])]
-    return Windows.of(Panel.from_arrays([values], names), max_lag)
+from systems import chain, windows_of
 
 
 def changing_spread(rows, spread, seed=0):
@@ -27,14 +21,14 @@ def changing_spread(rows, spread, seed=0):
     "spread", [lambda z: np.exp(0.5 * z), lambda z: 0.5 + np.abs(z)], ids=["monotone", "even"]
 )
 def test_it_finds_the_parent_of_the_variance_and_no_other(rows, spread):
-    found = variance_p_values(windows_of(changing_spread(rows, spread)))
+    found = variance_p_values(windows_of(changing_spread(rows, spread), 2))
     true = found.sel(target="v1", source="v2", lag=2)
     assert true < 1e-5
     assert int((found < 1e-3).sum()) == 1  # the parent of the mean has no part in it
 
 
 def test_without_an_effect_on_the_variance_p_values_are_uniform():
-    found = [variance_p_values(windows_of(chain(700, seed))).values for seed in range(20)]
+    found = [variance_p_values(windows_of(chain(700, seed), 2)).values for seed in range(20)]
     assert stats.kstest(np.concatenate(found).ravel(), "uniform").pvalue > 0.01
 
 

@@ -4,7 +4,6 @@ import torch
 from torch import nn
 
 import forecause as fc
-from forecause.data import Panel, Windows
 from forecause.data.windows import Window
 from forecause.forecast.backward import PLAIN
 from forecause.forecast.forecaster import Forecaster, Lesson, squared_errors
@@ -16,6 +15,7 @@ from forecause.forecast.models.vector_transformer import (
 from forecause.forecast.registry import FORECASTERS, NEURAL, preset_settings
 from forecause.forecast.training.loop import TrainingSettings
 from forecause.forecast.training.sparsity import TRIED, Penalty, learn_sparsely
+from systems import windows_of
 
 BRIEF = TrainingSettings(
     learning_rate=1e-2, max_steps=140, warmup_steps=20, look_every=20, patience=4, rate_drops=0
@@ -93,11 +93,6 @@ def noisy(rows=100, seed=400):
     return x
 
 
-def windows_of(values, max_lag=2):
-    names = [f"v{i}" for i in range(values.shape[1])]
-    return Windows.of(Panel.from_arrays([values], names), max_lag)
-
-
 def fitted(kind, sizes, windows, weights):
     torch.manual_seed(0)
     settings = {MLP: MLPSettings, VectorTransformer: VectorTransformerSettings}[kind]
@@ -111,7 +106,7 @@ NETWORKS = [(MLP, {"hidden": 8}), (VectorTransformer, {"width": 16})]
 
 @pytest.mark.parametrize(("kind", "sizes"), NETWORKS, ids=["mlp", "vector"])
 def test_a_penalty_takes_energy_from_irrelevant_inputs_first(kind, sizes):
-    windows = windows_of(noisy())
+    windows = windows_of(noisy(), 2)
     true = torch.zeros(4, 2, 4, dtype=torch.bool)
     true[[2, 3], 1, [0, 1]] = True
     shares = []
@@ -124,11 +119,11 @@ def test_a_penalty_takes_energy_from_irrelevant_inputs_first(kind, sizes):
 
 def test_the_weight_chosen_is_one_of_those_tried_and_beats_none():
     values = noisy(2100)
-    windows = windows_of(values[:100])
+    windows = windows_of(values[:100], 2)
     chosen = fitted(*NETWORKS[1], windows, (0.0, 0.1, 3.0))
     assert chosen.settings.sparsity == (0.1,)
     none = fitted(*NETWORKS[1], windows, (0.0,))
-    fresh = windows_of(values[100:])
+    fresh = windows_of(values[100:], 2)
     losses = [float(squared_errors(model, fresh).mean()) for model in (chosen, none)]
     assert losses[0] < losses[1]
 
@@ -155,7 +150,7 @@ class Chosen(Map):
     ],
 )
 def test_the_smallest_weight_is_kept_that_none_clearly_beats(sizes, expected):
-    windows = windows_of(np.random.default_rng(0).normal(size=(100, 3)))
+    windows = windows_of(np.random.default_rng(0).normal(size=(100, 3)), 2)
     model = Chosen(sizes)
     first = model.weight.detach().clone()
     lesson = Lesson(*windows.split(0.2))
@@ -165,7 +160,7 @@ def test_the_smallest_weight_is_kept_that_none_clearly_beats(sizes, expected):
 
 
 def test_targets_stop_together_so_that_their_slopes_can_be_compared():
-    windows = windows_of(noisy(50))
+    windows = windows_of(noisy(50), 2)
     assert not fitted(MLP, {}, windows, (0.1,)).separate_targets
     assert fitted(MLP, {}, windows, ()).separate_targets
 
@@ -181,7 +176,7 @@ def test_the_preset_is_for_networks_and_default_ones_stay_as_they_are():
 
 
 def test_the_same_seed_gives_the_same_weights():
-    windows = windows_of(noisy(60))
+    windows = windows_of(noisy(60), 2)
     one, two = (fitted(*NETWORKS[1], windows, (0.1,)).state_dict() for _ in range(2))
     assert all(torch.equal(one[name], two[name]) for name in one)
 

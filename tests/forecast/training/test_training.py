@@ -3,13 +3,13 @@ import pytest
 import torch
 from torch import nn
 
-from forecause.data import Panel, Windows
 from forecause.errors import TrainingError
 from forecause.forecast.backward import PLAIN
 from forecause.forecast.forecaster import Forecaster, Lesson, squared_errors
 from forecause.forecast.models.mlp import MLP, MLPSettings
 from forecause.forecast.training.loop import TrainingSettings, train
 from heard import Heard
+from systems import windows_of
 
 
 class Constant(Forecaster):
@@ -31,10 +31,6 @@ class Constant(Forecaster):
 
     def fit(self, lesson):
         raise NotImplementedError
-
-
-def windows_of(values):
-    return Windows.of(Panel.from_arrays([values], [f"v{i}" for i in range(values.shape[1])]), 1)
 
 
 @pytest.fixture(scope="module")
