@@ -155,8 +155,9 @@ def test_a_forecast_that_adds_up_is_changed_by_one_term_of_it(kind):
     if kind == "additive":
         model.get_buffer("knots").copy_(place_knots(windows, 5))
     look = Look(model, windows, windows)
-    past, values = windows.draw(np.arange(50)).past, torch.tensor([[-1.5], [0.3], [2.0]])
-    moved = look._moved(past, model(past), (0, 2, 2), values)
+    window, values = windows.draw(np.arange(50)), torch.tensor([[-1.5], [0.3], [2.0]])
+    past = window.past
+    moved = look._moved(window, model(past), (0, 2, 2), values)
     assert moved.shape == (3, 50, 1)
     for value, forecast in zip(values, moved, strict=True):
         changed = past.clone()
