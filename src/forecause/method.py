@@ -19,8 +19,8 @@ from forecause.config import (
     ReadoutName,
     RuleName,
 )
+from forecause.data.cells import Missing
 from forecause.data.panel import Panel
-from forecause.data.sources.cells import Missing
 from forecause.data.summary import DataSummary, source_of
 from forecause.data.windows import Windows
 from forecause.diagnostics.alerts import find_alerts

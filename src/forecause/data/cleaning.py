@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from forecause.data.cells import MOST_LEVELS, Missing, NotNumbers, absent_cells, numbers
 from forecause.data.findings import Change, Problems, counted
-from forecause.data.labels import MOST_LEVELS
 from forecause.data.panel import SMALLEST, column_ranges
-from forecause.data.sources.cells import Missing, NotNumbers, absent_cells, numbers
+from forecause.data.scratch import copied, new_array, pieces
 from forecause.data.sources.rawtable import RawTable
-from forecause.data.sources.scratch import copied, new_array, pieces
 from forecause.errors import InputError
 
 Array = npt.NDArray[Any]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from forecause.data.sources.scratch import copied, pieces
+from forecause.data.scratch import copied, pieces
 
 LONGEST_GAP = 5  # rows of a variable; longer gaps stay missing
 ROWS_BEFORE = 5  # that an expected value is taken from, at most

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from forecause.config import GapsName, HowName
+from forecause.data.cells import Missing
 from forecause.data.findings import Change, Problems
-from forecause.data.sources.cells import Missing
-from forecause.data.sources.scratch import joined
+from forecause.data.scratch import joined
 from forecause.data.variables import Label, Variables
 from forecause.errors import InputError
 

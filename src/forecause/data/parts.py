@@ -10,15 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from forecause.config import HowName
+from forecause.data.cells import LabelColumn, Missing, coded, label_codes, read_labels
 from forecause.data.cleaning import doubtful_values, with_missing, without_constants
 from forecause.data.findings import Change, Problems, counted
 from forecause.data.grid import Every, Groups, on_grid
-from forecause.data.labels import LabelColumn, coded, read_labels
 from forecause.data.panel import Panel, check_finite
 from forecause.data.row_choice import chosen_rows
-from forecause.data.sources.cells import Missing, label_codes
+from forecause.data.scratch import joined, side_by_side, taken
 from forecause.data.sources.rawtable import RawTable
-from forecause.data.sources.scratch import joined, side_by_side, taken
 from forecause.data.timeline import breaks, in_time_order, same_times, time_values
 from forecause.data.variables import Label
 from forecause.errors import InputError

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from forecause.data.sources.cells import absent_cells
+from forecause.data.cells import absent_cells
 from forecause.data.sources.rawtable import RawTable
 from forecause.errors import InputError
 

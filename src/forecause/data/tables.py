@@ -11,6 +11,7 @@ from typing import Any
 import numpy.typing as npt
 
 from forecause.config import GapsName, HowName
+from forecause.data.cells import Missing, label_codes
 from forecause.data.cleaning import left_out_columns
 from forecause.data.findings import Change, Problems, counted
 from forecause.data.gaps import expected, interpolated
@@ -18,7 +19,6 @@ from forecause.data.grid import Every
 from forecause.data.panel import Panel
 from forecause.data.parts import Part, Roles, built_in_series, part_of, stacked
 from forecause.data.row_choice import columns_named
-from forecause.data.sources.cells import Missing, label_codes
 from forecause.data.sources.rawtable import UNNAMED, RawTable, raw_table
 from forecause.data.sources.readers import read_table
 from forecause.data.timeline import recognised_time

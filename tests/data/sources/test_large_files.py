@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from forecause.data import Panel, Windows
-from forecause.data.sources import parquet, scratch
+from forecause.data import Panel, Windows, scratch
+from forecause.data.sources import parquet
 from forecause.errors import InputError
 
 ROWS = 60

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from forecause.data.sources.cells import Missing, numbers
+from forecause.data.cells import Missing, numbers
+from forecause.data.scratch import is_large, new_array
 from forecause.data.sources.rawtable import Array, RawTable, check_names, raw_table, reading
-from forecause.data.sources.scratch import is_large, new_array
 from forecause.errors import MissingExtra
 
 ROWS, COLUMNS = 1 << 16, 8  # decoded together; a column takes about 10 MB beside its rows

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from forecause.data.sources.cells import Missing, numbers
-from forecause.data.sources.scratch import side_by_side
+from forecause.data.cells import Missing, numbers
+from forecause.data.scratch import side_by_side
 from forecause.errors import InputError
 
 Array = npt.NDArray[Any]
