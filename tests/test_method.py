@@ -96,10 +96,15 @@ def test_windows_do_not_cross_series():
     assert edge_set(found.graph) == CHAIN_EDGES
 
 
-def test_missing_values_cost_windows_not_the_graph():
+def test_missing_values_are_filled_or_cost_windows_but_not_the_graph():
     values = chain(3000)
     values[np.random.default_rng(0).random(values.shape) < 0.02] = np.nan
-    found = fc.discover(table(values), max_lag=2, forecaster="linear")
+    filled = fc.discover(table(values), max_lag=2, forecaster="linear")
+    assert filled.data.lost_share == 0
+    assert edge_set(filled.graph) == CHAIN_EDGES
+    count = int(np.isnan(values).sum())
+    assert any(note.startswith(f"{count} missing values") for note in filled.data.notes)
+    found = fc.discover(table(values), max_lag=2, forecaster="linear", gaps="drop")
     expected = 1 - 0.98**9  # a window of three rows and three variables must be complete
     assert found.data.lost_share == pytest.approx(expected, abs=0.03)
     assert edge_set(found.graph) == CHAIN_EDGES
@@ -170,7 +175,8 @@ def test_a_forecast_continues_the_series():
 def test_a_forecast_needs_a_complete_end():
     values = chain(500)
     values[-1, 0] = np.nan
-    found = fc.discover(table(values), max_lag=2, forecaster="linear")
+    assert len(fc.discover(table(values), max_lag=2, forecaster="linear").forecast(3)) == 3
+    found = fc.discover(table(values), max_lag=2, forecaster="linear", gaps="drop")
     with pytest.raises(fc.InputError, match="last 2 rows of the series hold missing values"):
         found.forecast(3)
     with pytest.raises(fc.InputError, match="Unknown series 'x'"):
