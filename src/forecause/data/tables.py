@@ -119,7 +119,11 @@ def _checked(
             panel = stacked(parts, readable, changes)
     problems.raise_if_any()
     assert panel is not None
-    return panel
+    if panel.explained is None:
+        return panel
+    count = int(panel.explained.sum())
+    said = f"{count:,} of {counted(panel.rows, 'row')} are explained: {roles.rows}."
+    return panel.with_changes([Change("chosen", said, count)])
 
 
 def _without_gaps(panel: Panel, asked: Asked) -> Panel:
