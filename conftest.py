@@ -9,7 +9,7 @@ import torch
 
 import errands
 from forecause.data import Panel, Windows
-from forecause.forecast import registry
+from forecause.forecast.training import loop
 from forecause.graph import LaggedGraph
 from forecause.resources.workers import Workers, gather
 from systems import LINEAR, chain, linear_rows
@@ -32,7 +32,7 @@ def _one_thread():
 def _quicker():
     """The preset quick of the tests takes fewer steps: small systems are learned in 300."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(registry, "QUICK_STEPS", 300)
+        patch.setattr(loop, "QUICK_STEPS", 300)
         yield
 
 

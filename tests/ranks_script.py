@@ -12,10 +12,10 @@ import torch
 from forecause import cli
 from forecause.data import Panel, Windows
 from forecause.errors import InputError
-from forecause.forecast import registry
 from forecause.forecast.forecaster import Lesson
 from forecause.forecast.models.mlp import MLP, MLPSettings
 from forecause.forecast.models.transformer import Transformer, TransformerSettings
+from forecause.forecast.training import loop
 from forecause.forecast.training.distributed import joined
 from forecause.forecast.training.loop import TrainingSettings, train
 from systems import bent_chain
@@ -80,7 +80,7 @@ def main(folder):
 
 def discover_well(folder, rank):
     """Leave the exit code and what was said as errors beside the run."""
-    registry.QUICK_STEPS = 300
+    loop.QUICK_STEPS = 300
     asked = ["--max-lag", "2", "--forecaster", "mlp", "--preset", "quick"]
     with contextlib.redirect_stderr(io.StringIO()) as said:
         try:

@@ -7,11 +7,12 @@ import pandas as pd
 import torch
 import xarray as xr
 
+from fitted import build
+from forecause.config import Config
 from forecause.data import Panel, Windows
-from forecause.discovery import DataSummary, Discovery
-from forecause.forecast import build
+from forecause.data.summary import DataSummary
+from forecause.discovery import Discovery
 from forecause.graph.lagged import LaggedGraph
-from forecause.method import make_settings
 from forecause.report.evidence import collect
 
 NASTY = ('</script><script>alert("x")</script>', "a \"quote\" & 'more'", "שלום עולם")
@@ -52,7 +53,7 @@ def linear_run(weight, values, names, chosen=None, time=None) -> Discovery:
         relevance=statistics,
         forecaster=forecaster.eval(),
         losses=losses,
-        settings=make_settings(max_lag=weight.shape[2], forecaster="linear"),
+        config=Config.of(max_lag=weight.shape[2], forecaster="linear"),
         data=DataSummary.of(windows),
     )
     return replace(found, evidence=collect(found, windows))

@@ -9,8 +9,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import forecause as fc
+from fitted import fit_forecaster
 from forecause.data import Panel, Windows
-from forecause.forecast import fit_forecaster
 from systems import edge_set
 
 CALM = {("a", "b", 1), ("c", "c", 1)}

@@ -10,10 +10,10 @@ from statsmodels.tsa.stattools import acf
 from statsmodels.tsa.vector_ar.var_model import forecast as var_forecast
 
 import forecause as fc
+from fitted import build
 from forecause.data import Panel
 from forecause.data.seasonal import autocorrelation, find_season
 from forecause.evaluate import METHODS, evaluate, rolling_origin
-from forecause.forecast import build
 from forecause.forecast.models.linear import Linear, LinearSettings
 from forecause.forecast.rolling import roll as roll_on
 from heard import Heard

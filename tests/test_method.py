@@ -3,9 +3,9 @@ import pytest
 
 import forecause as fc
 from forecause.attribute import relevance
+from forecause.config import Config
 from forecause.data import Windows
 from forecause.edges.select import global_top_k
-from forecause.method import make_settings
 from systems import CHAIN_EDGES, bent_chain, chain, edge_set
 
 
@@ -124,19 +124,19 @@ def test_selection_rules_and_their_limits():
 
 
 def test_the_paper_preset_brings_the_papers_rules():
-    settings = make_settings(preset="paper")
+    settings = Config.of(preset="paper")
     assert (settings.forecaster, settings.readout) == ("transformer", "lrp")
     assert (settings.select, settings.k) == ("top-k", 3)
-    assert make_settings(preset="paper", readout="gradient").readout == "gradient"
+    assert Config.of(preset="paper", readout="gradient").edges.readout == "gradient"
 
 
 def test_a_head_that_learns_the_distribution_brings_the_score_readout():
-    assert make_settings().readout == "gradient"
-    assert make_settings(head="gaussian").readout == "score"
-    assert make_settings(head="gaussian", readout="lrp").readout == "lrp"
-    assert make_settings(head="mixture", preset="paper").readout == "score"
+    assert Config.of().edges.readout == "gradient"
+    assert Config.of(head="gaussian").edges.readout == "score"
+    assert Config.of(head="gaussian", readout="lrp").edges.readout == "lrp"
+    assert Config.of(head="mixture", preset="paper").edges.readout == "score"
     with pytest.raises(fc.InputError, match="setting head='poisson'"):
-        make_settings(head="poisson")
+        Config.of(head="poisson")
 
 
 def test_a_run_with_learned_variance_is_saved_and_loaded(tmp_path):
@@ -189,7 +189,7 @@ def test_the_device_must_exist():
 
 
 def test_the_usual_error_rate_is_stricter_where_rows_are_plenty_and_is_kept_with_the_run():
-    few = fc.discover(table(chain(400)), 1, forecaster="linear").settings.fdr
-    many = fc.discover(table(chain(2000)), 1, forecaster="linear").settings.fdr
-    asked = fc.discover(table(chain(400)), 1, forecaster="linear", fdr=0.1).settings.fdr
+    few = fc.discover(table(chain(400)), 1, forecaster="linear").config.edges.fdr
+    many = fc.discover(table(chain(2000)), 1, forecaster="linear").config.edges.fdr
+    asked = fc.discover(table(chain(400)), 1, forecaster="linear", fdr=0.1).config.edges.fdr
     assert (few, many, asked) == (0.05, 0.02, 0.1)

@@ -137,7 +137,7 @@ def wide():
 
 def test_a_distribution_is_learned_with_labels(wide):
     assert edge_set(wide.graph) == MIXED_EDGES
-    assert wide.settings.readout == "score"
+    assert wide.config.edges.readout == "score"
     assert wide.surprise.loc["weather", "mlp-gaussian"] < wide.surprise.loc["weather", "mean"]
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from forecause.simulate import simulate
+from forecause.simulation import simulate
 from forecause_bench import domains
 from forecause_bench.scoring import score_against
 

@@ -4,7 +4,7 @@ import pytest
 
 from forecause.forecast.models.deep_transformer import DeepTransformerSettings
 from forecause.forecast.training.loop import TrainingSettings
-from forecause.simulate import simulate
+from forecause.simulation import simulate
 from forecause_bench import studies
 
 

@@ -6,7 +6,7 @@ import pytest
 from forecause.data import Panel
 from forecause.errors import InputError
 from forecause.graph import LaggedGraph
-from forecause.simulate import simulate
+from forecause.simulation import simulate
 from forecause_bench import suite
 from forecause_bench.jobs import Job, jobs_of
 from forecause_bench.methods import METHODS

@@ -4,7 +4,7 @@ import pytest
 
 from forecause.forecast.models.pretrained.network import ContextNetwork, NetworkSettings
 from forecause.forecast.models.pretrained.weights import save_network
-from forecause.simulate import simulate
+from forecause.simulation import simulate
 from forecause_bench import transfer
 from forecause_bench.suites import SUITES
 

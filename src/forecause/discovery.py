@@ -3,68 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 import xarray as xr
 
-from forecause.data.summary import DataSummary
-from forecause.forecast.forecaster import Forecaster
+from forecause.config import ForecasterSpec, InstantaneousName
+from forecause.diagnostics.power import Learned, Power, measure_power, noise_sd
+from forecause.effects.attribution import attribution_of_run
+from forecause.effects.what_if import Effect, effect, future
 from forecause.graph.lagged import LaggedGraph
 from forecause.progress import QUIET, Progress
+from forecause.refine.run import refine
 from forecause.resources.workers import HERE, Workers
+from forecause.result import Result
 
 if TYPE_CHECKING:
-    from forecause.data.panel import Panel
-    from forecause.diagnostics.alerts import Alert
-    from forecause.diagnostics.power import Power
-    from forecause.diagnostics.regimes import Regimes
     from forecause.evaluate import Evaluation, Refit
-    from forecause.method import DiscoverSettings
-    from forecause.refine.instantaneous import InstantaneousMethod
     from forecause.report.plots import Plots
-from forecause.effects.what_if import Effect
+
+QUICK_REPEATS = 5  # of the power, where all forecasters are fitted in a moment
 
 
 @dataclass(frozen=True, eq=False)
-class Discovery:
-    """The graph, the scores behind it, and the forecaster they were read from."""
+class Discovery(Result):
+    """The graph, the scores behind it, and the forecaster they were read from.
 
-    graph: LaggedGraph
-    relevance: xr.Dataset  # statistics over (target, source, lag); see attribute.stream
-    forecaster: Forecaster
-    losses: pd.DataFrame  # held-out squared error per variable and candidate; which was chosen
-    settings: DiscoverSettings
-    data: DataSummary
-    evidence: dict[str, Any] = field(default_factory=dict)  # for the page; see report.evidence
-    alerts: tuple[Alert, ...] = ()  # reasons for doubt; empty is good
-    measured_power: Power | None = None  # what `power` found, if it was asked for
-    regimes: Regimes | None = None  # when the mechanism changes, if it was asked for
-    panel: Panel | None = None  # the data; not saved with the run
-    # held-out negative log-likelihood, laid out like `losses`, where the choice went by it: if a
-    # head other than mse took part
-    surprise: pd.DataFrame | None = None
+    Attributes
+    ----------
+    graph : LaggedGraph
+        The edges, with their scores and how sure they are.
+    relevance : xarray.Dataset
+        Statistics of every candidate over (target, source, lag).
+    forecaster : Forecaster
+        What was fitted; `forecast` and `effect` ask it.
+    losses : pandas.DataFrame
+        Held-out squared error per variable and candidate, and which was chosen.
+    config : Config
+        Everything that was asked for.
+    alerts : tuple of Alert
+        Reasons for doubt; empty is good.
 
-    @property
-    def scores(self) -> xr.DataArray:
-        """What edges were chosen by, (target, source, lag)."""
-        return self.relevance["relevance"]
+    Examples
+    --------
+    >>> import forecause as fc
+    >>> system = fc.simulate(nodes=4, max_lag=2, rows=500, seed=1)
+    >>> run = fc.discover(system.frame(), max_lag=2, forecaster="linear")
+    >>> list(run.graph.edges.columns[:3])
+    ['source', 'target', 'lag']
+    >>> run.forecast(steps=2).shape
+    (2, 4)
+    """
 
     def forecast(self, steps: int = 1, series: str | None = None) -> pd.DataFrame:
         """Forecast the next steps of a series (the last one by default), in the data's units.
 
         Of a variable of labels, the probability of each level, in columns named variable=level.
         """
-        from forecause.effects.what_if import future
-
         return future(self, steps, series)
 
     def effect(self, source: str, target: str, lag: int) -> Effect:
         """What raising a variable by one sd does to the forecast of another `lag` rows later."""
-        from forecause.effects.what_if import effect
-
         return effect(self, source, target, lag)
 
     def simulate_do(
@@ -80,8 +82,6 @@ class Discovery:
         Compare with `forecast(steps)`. `draws` futures with noise instead of their mean course.
         A variable of labels is held at a level; in a draw, one of its columns is 1.
         """
-        from forecause.effects.what_if import future
-
         return future(self, steps, series, do, draws, seed)
 
     def refine(
@@ -89,7 +89,7 @@ class Discovery:
         *,
         latent: bool = False,
         instantaneous: bool = False,
-        method: InstantaneousMethod = "pcmci+",
+        method: InstantaneousName = "pcmci+",
         data: Any = None,
         progress: Progress = QUIET,
     ) -> Discovery:
@@ -97,8 +97,7 @@ class Discovery:
 
         A run that was loaded reads its data again from where it came from, or from `data`.
         """
-        from forecause.refine.run import refine
-
+        self._collect_evidence()  # of the graph as it was found
         return refine(
             self,
             latent=latent,
@@ -144,9 +143,20 @@ class Discovery:
         data: Any = None,
     ) -> xr.Dataset:
         """Which input mattered for the forecast of a target, and when: (time, source, lag)."""
-        from forecause.attribute.over_time import attribution_of_run
-
         return attribution_of_run(self, target, rows, readout, bins=bins, data=data)
+
+    @property
+    def learned(self) -> Learned:
+        """What can be simulated from."""
+        return Learned(self.graph, self.forecaster, self.data, noise_sd(self.losses))
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether all forecasters of the run are fitted in a moment."""
+        tried = set(self.losses.columns) - {"naive", "chosen"}
+        return all(
+            label in ForecasterSpec.known and ForecasterSpec.known[label].instant for label in tried
+        )
 
     def power(
         self,
@@ -157,11 +167,20 @@ class Discovery:
     ) -> Power:
         """Which of its edges a run like this one would find again, by their strength.
 
-        Simulates from the forecaster along the graph and rediscovers; see diagnostics.power.
+        Simulates from the forecaster along the graph and rediscovers; 5 times by default where
+        all forecasters are fitted in a moment, and once otherwise.
         """
-        from forecause.diagnostics.power import measure_power
+        from forecause.method import rediscover
 
-        return measure_power(self, seed=seed, repeats=repeats, progress=progress, workers=workers)
+        usual = QUICK_REPEATS if self.is_quick else 1
+        return measure_power(
+            self.learned,
+            partial(rediscover, self.config),
+            seed=seed,
+            repeats=usual if repeats is None else repeats,
+            progress=progress,
+            workers=workers,
+        )
 
     def with_power(
         self,
@@ -173,11 +192,19 @@ class Discovery:
         """This run together with its `power`, which is then saved and reported with it."""
         return replace(self, measured_power=self.power(seed, repeats, progress, workers))
 
+    def _collect_evidence(self) -> None:
+        """Gather what the page shows, once: it is not part of finding the graph."""
+        if not self.evidence and self.windows is not None:
+            from forecause.report.evidence import collect
+
+            self.evidence.update(collect(self, self.windows))
+
     @property
     def plot(self) -> Plots:
         """Figures of this run: `plot.graph()`, `plot.heatmap()`, ...; axes in, axes out."""
         from forecause.report.plots import Plots
 
+        self._collect_evidence()
         return Plots(self)
 
     def report(
@@ -190,12 +217,14 @@ class Discovery:
         """Write the one-page report, beside another run or the true graph if given."""
         from forecause.report.page import write_report
 
+        self._collect_evidence()
         return write_report(self, Path(path), compare=compare, truth=truth)
 
     def save(self, folder: str | Path) -> Path:
         """Save the run; `forecause.load(folder)` gives it back."""
         from forecause.store import save
 
+        self._collect_evidence()
         return save(self, Path(folder))
 
     def __repr__(self) -> str:

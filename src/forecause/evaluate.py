@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
 
+from forecause.config import Config, ForecastOptions
 from forecause.data.panel import Panel
 from forecause.data.seasonal import Season, naive_error, repeated, seasons_of
 from forecause.data.windows import Scale, Windows
+from forecause.edges.knowledge import Candidates
 from forecause.errors import InputError
-from forecause.forecast import fit_forecaster
-from forecause.forecast.fitting import INSTANT
 from forecause.forecast.forecaster import Forecaster
 from forecause.forecast.rolling import roll
-from forecause.method import DiscoverSettings, fit_as_asked, make_settings
+from forecause.forecast.selection import fit_best
+from forecause.method import fit_as_asked
 from forecause.progress import QUIET, Progress
-
-if TYPE_CHECKING:
-    from forecause.discovery import Discovery
+from forecause.result import Result
 
 METHODS = ("forecaster", "var", "seasonal naive", "last value", "mean")
 REFERENCE = "seasonal naive"
@@ -92,12 +91,13 @@ class Evaluation:
 
 def rolling_origin(
     panel: Panel,
-    max_lag: int = 5,
+    max_lag: int | None = None,
     *,
     steps: int = 12,
     origins: int = 5,
     season: Season = "auto",
     refit: Refit = "auto",
+    config: Config | None = None,
     progress: Progress = QUIET,
     **settings: Any,
 ) -> Evaluation:
@@ -106,22 +106,23 @@ def rolling_origin(
     At an origin only what came before it in each series is known: models, scale, season and
     means come from there. An origin whose past is incomplete moves back to the nearest complete
     one. `refit` at every origin or fit at the first alone; auto does the latter where models are
-    slow to train. Further settings are those of `discover`. The VAR is the linear forecaster,
-    fitted to the same rows.
+    slow to train. Further settings are those of `discover`, by name. The VAR is the linear
+    forecaster, fitted to the same rows.
     """
-    chosen = make_settings(max_lag=max_lag, **settings)
+    chosen = Config.of(config, max_lag=max_lag, **settings)
     _check(steps, origins, season, refit)
-    if chosen.per_series:
+    if chosen.forecasting.per_series:
         panel = panel.with_domain(panel.series, panel.series_names)
-    every = refit == "every" or (refit == "auto" and chosen.forecaster in INSTANT)
-    rounds = _rounds(panel, chosen.max_lag, steps, origins)
-    first = _known(panel, rounds[0].known, chosen.max_lag)
+    quick = chosen.spec is not None and chosen.spec.instant
+    every = refit == "every" or (refit == "auto" and quick)
+    rounds = _rounds(panel, chosen.lag, steps, origins)
+    first = _known(panel, rounds[0].known, chosen.lag)
     seasons = seasons_of(first.panel, season)
     parts = []
     for place, each in enumerate(rounds):
         progress.step(f"forecasting from origin {place + 1} of {len(rounds)}", place / len(rounds))
         if place == 0 or every:
-            known = _known(panel, each.known, chosen.max_lag)
+            known = _known(panel, each.known, chosen.lag)
             models = _fit(known, chosen, progress)
         rolled = [_rolled(model, known.scale, panel, each.rows, steps) for model in models]
         simple = _simple_forecasts(panel, each, seasons, steps)
@@ -135,23 +136,9 @@ def rolling_origin(
     )
 
 
-def evaluate(found: Discovery, *, data: Any = None, **options: Any) -> Evaluation:
+def evaluate(found: Result, *, data: Any = None, **options: Any) -> Evaluation:
     """`rolling_origin` with the settings of a run, on its data or on `data`."""
-    settings = found.settings.model_dump()
-    return rolling_origin(panel_of(found, data), **settings, **options)
-
-
-def panel_of(found: Discovery, data: Any = None) -> Panel:
-    """The data of a run, or `data` with the same variables."""
-    if data is None:
-        return found.panel if found.panel is not None else found.data.read_again()
-    panel = Panel.of(data)
-    if panel.coding.variables != found.data.variables:
-        raise InputError(
-            f"Expected the variables of the run, {', '.join(found.data.variables)}, in this "
-            f"order; found {', '.join(panel.coding.variables)}."
-        )
-    return panel
+    return rolling_origin(found.panel_of(data), config=found.config, **options)
 
 
 @dataclass(frozen=True)
@@ -206,10 +193,15 @@ def _known(panel: Panel, spans: list[tuple[int, int]], max_lag: int) -> Windows:
         raise InputError(reason) from None
 
 
-def _fit(windows: Windows, chosen: DiscoverSettings, progress: Progress) -> list[Forecaster]:
+def _fit(windows: Windows, chosen: Config, progress: Progress) -> list[Forecaster]:
     """The forecaster and the VAR, fitted to windows that end at the origin."""
-    forecaster = fit_as_asked(windows, chosen, progress).forecaster
-    var = fit_forecaster("linear", windows, held_out=chosen.held_out, domain_input=False)
+    variables = windows.panel.coding.variables
+    candidates = Candidates.of(chosen.edges, variables, chosen.lag)
+    forecaster = fit_as_asked(windows, chosen, candidates, progress=progress).forecaster
+    plain = ForecastOptions(
+        forecaster="linear", held_out=chosen.forecasting.held_out, domain_input=False
+    )
+    var = fit_best(windows, plain)
     return [forecaster.cpu(), var.forecaster]
 
 
@@ -269,11 +261,12 @@ def _compared(ours: float, theirs: float) -> str:
     return f"{abs(change):.0%} {'smaller' if change < 0 else 'larger'} than"
 
 
-def _notes(panel: Panel, chosen: DiscoverSettings, made: int, origins: int) -> tuple[str, ...]:
+def _notes(panel: Panel, chosen: Config, made: int, origins: int) -> tuple[str, ...]:
     asked = origins * len(panel.series_names)
+    regimes = chosen.forecasting.regimes
     notes = {
         f"{made} of {asked} origins were used; the others lack a complete past.": made < asked,
-        "Regimes were not used: at an origin the one to come is not known.": chosen.regimes,
+        "Regimes were not used: at an origin the one to come is not known.": regimes,
     }
     return tuple(note for note, holds in notes.items() if holds)
 

@@ -1,239 +1,330 @@
-"""The whole path: table -> panel -> windows -> forecaster -> relevance -> graph."""
+"""The method on one screen: table -> panel -> windows -> forecaster -> relevance -> graph."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
-from typing import Any, Literal
-
-from pydantic import Field, PositiveInt
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial, wraps
+from typing import Any, Literal, ParamSpec, TypeVar
 
 from forecause.config import (
     ByName,
+    Config,
     ForecasterName,
+    ForecasterSpec,
     GapsName,
     HeadChoice,
     HowName,
     PresetName,
     ReadoutName,
     RuleName,
+    SelectionRule,
+    check_names,
 )
-from forecause.data.cells import Missing
 from forecause.data.panel import Panel
 from forecause.data.summary import DataSummary, source_of
 from forecause.data.windows import Windows
 from forecause.diagnostics.alerts import find_alerts
 from forecause.diagnostics.lag_window import propose_max_lag
+from forecause.diagnostics.power import Learned
 from forecause.diagnostics.regimes import Regimes, find_regimes
 from forecause.discovery import Discovery
-from forecause.edges.knowledge import Knowledge, rule_texts
-from forecause.edges.reading import Reader, allowed_inputs, usual_fdr
+from forecause.edges.knowledge import Candidates
+from forecause.edges.reading import (
+    ReadingContext,
+    allowed_inputs,
+    choose_edges,
+    read_relevance,
+    test_candidates,
+    usual_fdr,
+)
 from forecause.errors import InputError
-from forecause.forecast import Fitted, fit_forecaster
-from forecause.forecast.fitting import INSTANT, WITH_WEIGHTS, kinds_tried
-from forecause.forecast.forecaster import Settings
+from forecause.forecast.forecaster import Forecaster
+from forecause.forecast.selection import UNLIMITED, FitContext, Fitted, Plan, fit_best, specs_tried
 from forecause.forecast.training import distributed
-from forecause.progress import QUIET, Progress
-from forecause.report.evidence import collect
-from forecause.resources.budget import UNLIMITED, Plan, parse_budget, plan_for
+from forecause.progress import QUIET, Progress, usual_progress
+from forecause.resources.budget import plan_for
 from forecause.resources.cost import expected_cost
 from forecause.resources.cross_fit import fit_parts
 from forecause.resources.workers import HERE, Workers
 
-PAPER_RULES = {
-    "forecaster": "transformer",
-    "readout": "lrp",
-    "select": "top-k",
-    "k": 3,
-    "domain_input": False,
-}
+Answer = TypeVar("Answer")
+Arguments = ParamSpec("Arguments")
 
 
-class DiscoverSettings(Settings):
-    """Everything that decides a run besides the data; saved with it."""
+def suggesting_names(function: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
+    """The function, whose misspelt arguments are an InputError that names the nearest one."""
 
-    max_lag: int = Field(default=5, ge=1)
-    forecaster: ForecasterName = "auto"
-    preset: PresetName = "default"
-    head: HeadChoice = "mse"  # what a neural forecaster learns of the distribution
-    readout: ReadoutName = "gradient"
-    cross_fit: int = Field(default=0, ge=0)  # models on disjoint blocks of time; 0: one model
-    select: RuleName = "auto"
-    by: ByName = "score"  # what top-k and global-top-k compare
-    k: int = Field(default=3, ge=1)
-    fdr: float | None = Field(default=None, gt=0, lt=1)  # None: 2 %, or 5 % with few windows
-    held_out: float = Field(default=0.2, gt=0, lt=0.9)
-    seed: int = Field(default=0, ge=0)
-    device: str = "auto"
-    domain_input: bool = True  # False: the forecaster must tell the domains apart from the past
-    regimes: Literal["auto"] | PositiveInt | None = None  # look for unknown regimes; how many
-    per_series: bool = False  # a graph for every series besides that of all
-    forbid: tuple[str, ...] = ()  # rules; see forecause.edges.knowledge
-    require: tuple[str, ...] = ()
-    weights: str | None = None  # of a pretrained forecaster: a folder or an id on the hub
-    budget: float | None = None  # seconds to keep to
+    @wraps(function)
+    def checked(*arguments: Arguments.args, **named: Arguments.kwargs) -> Answer:
+        check_names(named, function.__annotations__)
+        return function(*arguments, **named)
+
+    return checked
 
 
+@suggesting_names
 def discover(
     data: Any,
-    max_lag: int | Literal["auto"] = 5,
+    max_lag: int | Literal["auto"] | None = None,
     *,
     time: str | None = None,
     series: str | None = None,
     domain: str | None = None,
-    labels: Sequence[str] = (),
-    missing: Missing = (),
+    labels: Sequence[str] | str | None = None,
+    missing: Sequence[float | str] | float | str | None = None,
     every: str | float | None = None,
-    every_how: HowName = "mean",
+    every_how: HowName | None = None,
     rows: str | None = None,
-    interpolate: int = 0,
-    gaps: GapsName = "fill",
+    interpolate: int | None = None,
+    gaps: GapsName | None = None,
+    forecaster: ForecasterName | ForecasterSpec | None = None,
+    preset: PresetName | None = None,
+    head: HeadChoice | None = None,
+    weights: str | None = None,
+    held_out: float | None = None,
+    cross_fit: int | None = None,
+    domain_input: bool | None = None,
+    regimes: Literal["auto"] | int | str | None = None,
+    per_series: bool | None = None,
+    readout: ReadoutName | None = None,
+    select: RuleName | SelectionRule | None = None,
+    k: int | None = None,
+    by: ByName | None = None,
+    fdr: float | None = None,
+    forbid: Sequence[Any] | str | None = None,
+    require: Sequence[Any] | str | None = None,
+    seed: int | None = None,
+    device: str | None = None,
+    budget: str | float | None = None,
     workers: Workers = HERE,
-    progress: Progress = QUIET,
-    **settings: Any,
+    progress: Progress | None = None,
+    config: Config | None = None,
 ) -> Discovery:
     """Find which variable drives which, with which delay.
 
-    `data` is a table (pandas, polars, pyarrow, xarray, numpy), a path, or a list of them for
-    several series. `time` to `gaps` say how it is read; see Panel.of. `workers` share the fits of
-    a cross-fit. Further settings are the fields of DiscoverSettings, by name.
+    Parameters
+    ----------
+    data
+        A table (pandas, polars, pyarrow, xarray, numpy), a path, or a list of them for several
+        series. Time runs down the rows.
+    max_lag
+        The longest delay to look for, in rows; 5 by default, "auto" proposes one.
+    time, series, domain
+        Names of the columns with the time, with the series a row belongs to, and with a known
+        regime. Each domain gets a graph of its own.
+    labels
+        Columns that hold labels, not numbers.
+    missing
+        Cells that mean a missing value, such as -9999 or "bad".
+    every, every_how
+        Put the rows on a regular grid, such as "1h", by their mean, sum or last value.
+    rows
+        Explain only these rows: a column of truth values, or a condition such as
+        "season == 'winter'". Their past may lie outside.
+    interpolate, gaps
+        Fill gaps of at most `interpolate` missing values by straight lines. Other short gaps are
+        filled by what is expected from their neighbours, unless `gaps` is "drop".
+    forecaster
+        What predicts: a name, or an object such as `fc.MLP(hidden=64)`. "auto", the default, keeps
+        for every variable the one that predicts it best.
+    preset
+        "paper" is the published model, readout and rule; "quick" trains for at most 1,000 steps;
+        "sparse" puts a penalty on gradients, for few rows.
+    head
+        What a network learns of the distribution: "mse" the mean, "gaussian" the variance too,
+        "mixture" any shape, "auto" whichever predicts better.
+    weights
+        Weights that a pretrained forecaster starts from: a folder, or an id on the hub.
+    held_out
+        The last share of every series that models are compared on; 0.2 by default.
+    cross_fit
+        Read from this many models fitted on disjoint parts of time; 0, the default, means one.
+    domain_input
+        Whether the forecaster is told which domain a row is in.
+    regimes
+        Look for unknown regimes: "auto", or how many.
+    per_series
+        Also a graph for every series.
+    readout
+        How relevance is read from the forecaster; "gradient" by default.
+    select
+        How edges are chosen: a name, or an object such as `fc.TopK(3)`. "auto", the default,
+        tests every candidate and keeps the share of false edges below `fdr`.
+    k, by
+        Edges of the rules top-k and global-top-k, and whether they compare scores or ranks.
+    fdr
+        The accepted share of false edges; 0.02 by default, 0.05 with fewer than 1,500 windows.
+    forbid, require
+        Edges that cannot be or must be, such as "rain -> river @ 1-3" or ("rain", "river", 1).
+    seed
+        The same seed gives the same result.
+    device
+        "auto", "cpu", "cuda" or "mps".
+    budget
+        Time to keep to, such as "90s" or "10m".
+    workers
+        Who shares the fits of a cross-fit.
+    progress
+        Who is told how far the work is; a line in a notebook and nobody elsewhere by default.
+    config
+        A configuration to start from; whatever is named above replaces its options.
+
+    Returns
+    -------
+    Discovery
+        The graph, the scores behind it, the forecaster, and reasons for doubt.
+
+    Examples
+    --------
+    >>> import forecause as fc
+    >>> system = fc.simulate(nodes=4, max_lag=2, rows=500, seed=1)
+    >>> run = fc.discover(system.frame(), max_lag=2, forecaster="linear")
+    >>> run.graph.max_lag
+    2
     """
-    chosen = make_settings(max_lag=5 if max_lag == "auto" else max_lag, **settings)
-    options: dict[str, Any] = {"time": time, "series": series, "domain": domain}
-    options["interpolate"] = interpolate
-    if labels:
-        options["labels"] = [labels] if isinstance(labels, str) else list(labels)
-    if missing:
-        options["missing"] = [missing] if isinstance(missing, str) else list(missing)
-    if every is not None:
-        options |= {"every": every, "every_how": every_how}
-    if rows is not None:
-        options["rows"] = rows
-    if gaps != "fill":
-        options["gaps"] = gaps
-    read, source = Panel.of(data, **options), source_of(data, **options)
-    panel, notes = read, read.notes
-    if max_lag == "auto":
-        progress.step("choosing the lag window", 0.0)
-        proposal = propose_max_lag(panel)
-        chosen = chosen.model_copy(update={"max_lag": proposal.max_lag})
-        notes = (*notes, proposal.sentence)
-    panel, regimes = _with_domains(panel, chosen, progress)
-    if regimes:
-        notes = (*notes, regimes.sentence)
-    windows = Windows.of(panel, chosen.max_lag)
-    plan = _plan(windows, chosen, progress)
-    windows = replace(windows, panel=replace(panel, notes=(*notes, *plan.notes)))
-    chosen = chosen.model_copy(update={"fdr": chosen.fdr or usual_fdr(len(windows))})
-    knowledge = Knowledge.of(chosen.forbid, chosen.require)
-    knowledge.required(panel.coding.variables, chosen.max_lag)  # mistakes show before training
-    fit = partial(fit_as_asked, settings=chosen, plan=plan)
-    forecaster, losses, surprise = fit(windows, progress=progress)
-    if chosen.forecaster in INSTANT and workers.ray is None:
-        workers = HERE  # the fit is over before a process has started
-    parts = fit_parts(fit, windows, chosen.cross_fit, progress, workers)
-    device = pick_device(chosen.device)  # other processes hand their parts back without it
-    parts = [part.to(device) for part in parts]
-    reader = Reader(forecaster, chosen, parts, knowledge, progress, plan.effort)
-    domains = reader.by_domain(windows)
-    found = reader.together(windows, domains)
-    discovery = Discovery(
-        graph=reader.graph_with_domains(found, domains, windows),
-        relevance=found,
-        forecaster=forecaster.cpu(),
-        losses=losses,
-        surprise=surprise,
-        settings=chosen,
-        data=DataSummary.of(windows, read.fingerprint(), source),
+    options = {name: value for name, value in locals().items() if name in OPTIONS}
+    with progress if progress is not None else usual_progress() as listener:
+        return run_method(data, Config.of(config, **options), Run(workers, listener))
+
+
+OPTIONS = frozenset(discover.__annotations__) - {"data", "workers", "progress", "config", "return"}
+
+
+@dataclass
+class Run:
+    """Who does the work, who hears of it, and what should be told to the user at the end."""
+
+    workers: Workers = HERE
+    progress: Progress = QUIET
+    notes: list[str] = field(default_factory=list)
+
+
+def run_method(data: Any, config: Config, run: Run) -> Discovery:
+    """All stages of the method, each one call."""
+    read = Panel.of(data, **config.data.model_dump())
+    config = choose_max_lag(read, config, run)
+    panel, regimes = split_domains(read, config, run)
+    windows = Windows.of(panel, config.lag)
+    config = with_usual_fdr(config, len(windows))
+    candidates = Candidates.of(config.edges, panel.coding.variables, config.lag)
+    plan = plan_work(windows, config, run)
+    fit = partial(fit_as_asked, config=config, candidates=candidates, plan=plan)
+    fitted = fit(windows, progress=run.progress)
+    parts = fit_cross(fit, windows, config, run)
+    context = reading_context(config, candidates, len(windows), plan, run)
+    relevance = read_relevance(fitted.forecaster, windows, context, parts)
+    tested = test_candidates(windows, relevance, context)
+    graph = choose_edges(tested, context)
+    windows = replace(windows, panel=replace(panel, notes=(*read.notes, *run.notes)))
+    return Discovery(
+        graph=graph,
+        relevance=tested.whole,
+        forecaster=fitted.forecaster.cpu(),
+        losses=fitted.losses,
+        surprise=fitted.surprise,
+        config=config,
+        data=DataSummary.of(
+            windows,
+            read.fingerprint(),
+            source_of(data, **config.data.model_dump(mode="json")),
+        ),
         regimes=regimes,
         panel=read,
+        windows=windows,
+        alerts=find_alerts(windows, fitted, graph),
     )
-    alerts = find_alerts(windows, forecaster, losses, discovery.graph, chosen.held_out)
-    return replace(discovery, alerts=alerts, evidence=collect(discovery, windows))
+
+
+def choose_max_lag(panel: Panel, config: Config, run: Run) -> Config:
+    """The lag window as asked for, or as the data proposes."""
+    if config.max_lag != "auto":
+        return config
+    run.progress.step("choosing the lag window", 0.0)
+    proposal = propose_max_lag(panel)
+    run.notes.append(proposal.sentence)
+    return config.with_options(max_lag=proposal.max_lag)
+
+
+def split_domains(panel: Panel, config: Config, run: Run) -> tuple[Panel, Regimes | None]:
+    """The panel with regimes or series as its domains, where asked for."""
+    asked = config.forecasting
+    if panel.domain is not None and (asked.regimes or asked.per_series):
+        raise InputError(
+            "The data has domains of its own; neither look for regimes nor ask for a graph per "
+            "series at the same time."
+        )
+    if asked.per_series:
+        return panel.with_domain(panel.series, panel.series_names), None
+    if not asked.regimes:
+        return panel, None
+    count = None if asked.regimes == "auto" else asked.regimes
+    regimes = find_regimes(Windows.of(panel, config.lag), count, run.progress)
+    run.notes.append(regimes.sentence)
+    return (regimes.applied(panel) if len(regimes.names) > 1 else panel), regimes
+
+
+def plan_work(windows: Windows, config: Config, run: Run) -> Plan:
+    """Say what is to be expected, and decide how to keep to the budget if there is one."""
+    spec = config.spec
+    if spec is not None and spec.weights_use != "none":
+        return UNLIMITED  # nothing is known of foreign weights before they load
+    tried = specs_tried(config.forecasting, windows)
+    cost = expected_cost(windows, tried)
+    run.progress.say(cost.sentence)
+    if config.run.budget is None:
+        return UNLIMITED
+    asked = None if spec is None else tried[0].kind
+    plan = plan_for(config.run.budget, cost, asked, 1 + config.forecasting.cross_fit)
+    run.notes.extend(plan.notes)
+    return distributed.current().same(plan, "planning")
 
 
 def fit_as_asked(
     windows: Windows,
-    settings: DiscoverSettings,
+    config: Config,
+    candidates: Candidates,
+    plan: Plan = UNLIMITED,
     progress: Progress = QUIET,
-    plan: Plan | None = None,
 ) -> Fitted:
-    """Fit the forecaster that the settings ask for, forbidden inputs kept out."""
+    """Fit the forecaster that the configuration asks for, forbidden inputs kept out."""
     coding = windows.panel.coding
-    knowledge = Knowledge.of(settings.forbid, settings.require)
-    allowed = knowledge.allowed(coding.variables, settings.max_lag)
-    return fit_forecaster(
-        settings.forecaster,
-        windows,
-        preset=settings.preset,
-        head=settings.head,
-        held_out=settings.held_out,
-        seed=settings.seed,
-        device=pick_device(settings.device),
-        domain_input=settings.domain_input,
-        weights=settings.weights,
-        allowed=allowed_inputs(allowed, coding) if knowledge.forbid else None,
-        plan=plan,
-        progress=progress,
+    allowed = allowed_inputs(candidates.allowed, coding) if candidates.some_forbidden else None
+    device = pick_device(config.run.device)
+    context = FitContext(config.run.seed, device, allowed, plan, progress)
+    return fit_best(windows, config.forecasting, context)
+
+
+def fit_cross(fit: Any, windows: Windows, config: Config, run: Run) -> list[Forecaster]:
+    """Forecasters of disjoint parts of time, where cross-fitting is asked for."""
+    spec, workers = config.spec, run.workers
+    if spec is not None and spec.instant and workers.ray is None:
+        workers = HERE  # the fit is over before a process has started
+    parts = fit_parts(fit, windows, config.forecasting.cross_fit, run.progress, workers)
+    device = pick_device(config.run.device)  # other processes hand their parts back without it
+    return [part.to(device) for part in parts]
+
+
+def reading_context(
+    config: Config, candidates: Candidates, windows: int, plan: Plan, run: Run
+) -> ReadingContext:
+    """What reading, testing and choosing need of a run."""
+    return ReadingContext(
+        config.edges,
+        candidates,
+        config.edges.fdr or usual_fdr(windows),
+        config.forecasting.head,
+        config.run.seed,
+        plan.effort,
+        run.progress,
     )
 
 
-def _plan(windows: Windows, settings: DiscoverSettings, progress: Progress) -> Plan:
-    """Say what is to be expected, and decide how to keep to the budget if there is one."""
-    if settings.forecaster in WITH_WEIGHTS:  # nothing is known of foreign weights before they load
-        return UNLIMITED
-    kinds = kinds_tried(settings.forecaster, windows, settings.head, settings.preset)
-    cost = expected_cost(windows, kinds, settings.preset)
-    progress.say(cost.sentence)
-    if settings.budget is None:
-        return UNLIMITED
-    plan = plan_for(settings.budget, cost, settings.forecaster, 1 + settings.cross_fit)
-    return distributed.current().same(plan, "planning")
-
-
-def _with_domains(
-    panel: Panel, settings: DiscoverSettings, progress: Progress
-) -> tuple[Panel, Regimes | None]:
-    """The panel with regimes or series as its domains, where asked for."""
-    if panel.domain is not None and (settings.regimes or settings.per_series):
-        raise InputError(
-            "The domains are known (--domain); neither look for regimes nor ask for a graph per "
-            "series at the same time."
-        )
-    if settings.per_series:
-        if settings.regimes:
-            raise InputError("Ask either for regimes or for a graph per series, not for both.")
-        return panel.with_domain(panel.series, panel.series_names), None
-    if not settings.regimes:
-        return panel, None
-    count = None if settings.regimes == "auto" else settings.regimes
-    regimes = find_regimes(Windows.of(panel, settings.max_lag), count, progress)
-    return (regimes.applied(panel) if len(regimes.names) > 1 else panel), regimes
-
-
-def make_settings(**settings: Any) -> DiscoverSettings:
-    """Checked settings; `preset='paper'` brings the paper's rules unless they are overridden.
-
-    A head that learns more than the mean brings the readout `score`: a parent that drives only
-    the variance is invisible to the gradient of the mean.
-    """
-    if settings.get("head", "mse") != "mse":
-        settings = {"readout": "score"} | settings
-    if settings.get("preset") == "paper":
-        settings = PAPER_RULES | settings
-        if settings["forecaster"] == "chronos":  # whose inside LRP has no rules for
-            settings["readout"] = "gradient"
-    asked = settings.get("regimes")
-    if isinstance(asked, str) and asked != "auto":
-        if not asked.isdecimal():
-            raise InputError(f"regimes must be 'auto' or a whole number, found {asked!r}.")
-        settings["regimes"] = int(asked)
-    if settings.get("budget") is not None:
-        settings["budget"] = parse_budget(settings["budget"])
-    for name in ("forbid", "require"):
-        settings[name] = rule_texts(settings.get(name, ()))
-    return DiscoverSettings.checked(**settings)
+def rediscover(config: Config, panel: Panel, seed: int, progress: Progress = QUIET) -> Learned:
+    """What a run with these settings learns from other data; domains of the panel are known."""
+    own = {"seed": seed, "device": "cpu", "regimes": None, "per_series": False}
+    again = run_method(panel, config.with_options(**own), Run(progress=progress))
+    return again.learned
 
 
 def pick_device(asked: str) -> str:
@@ -242,9 +333,18 @@ def pick_device(asked: str) -> str:
 
     if asked != "auto":
         try:
-            return str(torch.device(asked))
-        except RuntimeError:
-            raise InputError(f"Unknown device {asked!r}; try auto, cpu, cuda or mps.") from None
+            return str(torch.empty(0, device=torch.device(asked)).device)
+        except (RuntimeError, AssertionError, NotImplementedError):
+            raise InputError(
+                f"The device {asked!r} is unknown or not there; try auto, cpu, cuda or mps."
+            ) from None
     if torch.cuda.is_available():
         return "cuda"
     return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def with_usual_fdr(config: Config, windows: int) -> Config:
+    """The configuration with the accepted share of false edges written down, where tests decide."""
+    if config.edges.fdr is not None or not config.edges.tested:
+        return config
+    return config.with_options(fdr=usual_fdr(windows))

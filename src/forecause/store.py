@@ -16,6 +16,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from forecause import __version__
+from forecause.config import Config
 from forecause.data.summary import DataSummary
 from forecause.data.variables import Label
 from forecause.diagnostics.alerts import Alert
@@ -23,7 +24,7 @@ from forecause.diagnostics.power import Power
 from forecause.diagnostics.regimes import Regimes
 from forecause.discovery import Discovery
 from forecause.errors import InputError
-from forecause.forecast import build
+from forecause.forecast.selection import build_saved
 from forecause.graph.axes import labelled_together
 from forecause.graph.lagged import LaggedGraph
 
@@ -94,7 +95,7 @@ def _describe(found: Discovery) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": __version__,
-        "settings": found.settings.model_dump(mode="json"),
+        "settings": found.config.to_json(),
         "data": data,
         "forecaster": {
             "kind": found.forecaster.kind,
@@ -122,8 +123,6 @@ def _tensors(found: Discovery) -> dict[str, torch.Tensor]:
 
 
 def _restore(folder: Path, about: dict[str, Any]) -> Discovery:
-    from forecause.method import make_settings
-
     tensors = load_file(folder / MODEL)
     graph = LaggedGraph.from_json(folder / GRAPH)
     kept = about["data"] | {name: tensors[f"data.{name}"].numpy() for name in ARRAYS}
@@ -135,7 +134,7 @@ def _restore(folder: Path, about: dict[str, Any]) -> Discovery:
     data = DataSummary(**_with_sample_domain(kept))
     named = {name: tensors[f"relevance.{name}"].numpy() for name in about["relevance"]["names"]}
     statistics = labelled_together(named, graph.variables, about["relevance"]["attributes"])
-    forecaster = build(
+    forecaster = build_saved(
         about["forecaster"]["kind"],
         (graph.max_lag, len(data.columns)),
         about["forecaster"]["settings"],
@@ -149,7 +148,7 @@ def _restore(folder: Path, about: dict[str, Any]) -> Discovery:
         forecaster=forecaster.eval().requires_grad_(False),
         losses=_table(about["losses"]),
         surprise=_table(surprise) if surprise else None,
-        settings=make_settings(**about["settings"]),
+        config=Config.from_json(about["settings"]),
         data=data,
         evidence=_evidence(folder / EVIDENCE),
         alerts=_alerts(about.get("alerts", [])),

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 import torch
 
+from fitted import fit_forecaster
 from forecause.attribute import cross_fitted, relevance
 from forecause.data import Panel, Windows
 from forecause.errors import InputError
-from forecause.forecast import fit_forecaster
 from forecause.forecast.models.mlp import MLP, MLPSettings
 
 

@@ -8,11 +8,12 @@ import torch
 from matplotlib.figure import Figure
 
 import forecause as fc
+from fitted import fit_forecaster
 from forecause.attribute import READOUTS, relevance
-from forecause.attribute.over_time import attribution_of_run, attribution_over_time
+from forecause.attribute.over_time import attribution_over_time
 from forecause.data import Panel, Windows
 from forecause.diagnostics.regimes import Regimes
-from forecause.forecast import fit_forecaster
+from forecause.effects.attribution import attribution_of_run
 from forecause.forecast.models.mlp import MLP, MLPSettings
 from forecause.forecast.models.transformer import Transformer, TransformerSettings
 from forecause.report.attribution_plot import attribution

@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 import torch
 
+from fitted import fit_forecaster
 from forecause.attribute import READOUTS, relevance
 from forecause.data import Panel, Windows
 from forecause.data.windows import Window
-from forecause.forecast import fit_forecaster
 from forecause.forecast.forecaster import Forecaster, Lesson
 from forecause.forecast.models.additive import Additive, AdditiveSettings
 from forecause.forecast.models.cnn import CNN, CNNSettings
 from forecause.forecast.models.linear import Linear, LinearSettings
 from forecause.forecast.models.mlp import MLP, MLPSettings
 from forecause.forecast.models.transformer import Transformer, TransformerSettings
-from forecause.simulate import simulate
+from forecause.simulation import simulate
 
 SHAPE = (2, 3)
 MODELS = {

@@ -15,7 +15,7 @@ from forecause.diagnostics import alerts, stationarity
 from forecause.diagnostics.alerts import Alert
 from forecause.forecast.forecaster import residuals_of
 from forecause.regression.residuals import Residuals
-from forecause.simulate import simulate
+from forecause.simulation import simulate
 from systems import chain
 
 ABOUT_FORECASTS = {"no-skill", "unpredictable"}  # true of variables that nothing drives

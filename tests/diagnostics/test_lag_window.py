@@ -5,7 +5,7 @@ import pytest
 
 import forecause as fc
 from forecause.diagnostics.lag_window import propose_max_lag
-from forecause.simulate import simulate
+from forecause.simulation import simulate
 from systems import CHAIN_EDGES, chain, edge_set
 
 
@@ -27,6 +27,6 @@ def test_discover_uses_the_proposal_and_says_why():
     found = fc.discover(
         pd.DataFrame(chain(), columns=list("abc")), max_lag="auto", forecaster="linear"
     )
-    assert found.settings.max_lag == found.graph.max_lag == 2
+    assert found.config.max_lag == found.graph.max_lag == 2
     assert edge_set(found.graph) == CHAIN_EDGES
     assert any(note.startswith("Lag window 2") for note in found.data.notes)

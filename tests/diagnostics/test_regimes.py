@@ -6,7 +6,7 @@ import pytest
 import forecause as fc
 from forecause.data import Panel, Windows
 from forecause.diagnostics.regimes import Regimes, find_regimes
-from forecause.simulate import simulate
+from forecause.simulation import simulate
 
 
 def regimes_of(values, max_lag=2, count=None):

@@ -10,12 +10,12 @@ import pytest
 import torch
 
 import forecause as fc
+from fitted import build, fit_forecaster
 from forecause.cli import main
 from forecause.data import Windows
 from forecause.data.windows import Window
 from forecause.edges.knowledge import Knowledge, Rule, read_knowledge
 from forecause.edges.reading import allowed_inputs
-from forecause.forecast import build, fit_forecaster
 from systems import CHAIN_EDGES, chain, edge_set
 
 NAMES = ["rain", "river", "dam"]

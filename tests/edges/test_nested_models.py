@@ -10,7 +10,7 @@ from forecause.regression.designs import Design
 from forecause.regression.fdr import adjusted_p_values
 from forecause.regression.robust import Wald
 from forecause.regression.sample import Sample
-from forecause.simulate import simulate
+from forecause.simulation import simulate
 from systems import CHAIN_EDGES, windows_of
 
 

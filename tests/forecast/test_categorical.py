@@ -6,10 +6,10 @@ import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
+from fitted import build, fit_forecaster
 from forecause.data import Panel, Windows
 from forecause.data.variables import LabelColumns
 from forecause.data.windows import Window
-from forecause.forecast import build, fit_forecaster
 from forecause.forecast.comparison import Comparison
 from forecause.forecast.forecaster import Lesson, over_windows, squared_errors
 from forecause.forecast.heads import LIKELIHOODS, Labelled

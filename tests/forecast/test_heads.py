@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import distributions
 
+from fitted import build, fit_forecaster
 from forecause.data import Panel, Windows
 from forecause.data.windows import Window
 from forecause.errors import InputError
-from forecause.forecast import build, fit_forecaster, registry
 from forecause.forecast.backward import PLAIN
 from forecause.forecast.forecaster import Lesson, over_windows, squared_errors
 from forecause.forecast.heads import COMPONENTS, LIKELIHOODS, bounded
@@ -20,6 +20,7 @@ from forecause.forecast.models.deep_transformer import DeepTransformer, DeepTran
 from forecause.forecast.models.linear import Linear, LinearSettings
 from forecause.forecast.models.mlp import MLP, MLPSettings
 from forecause.forecast.models.transformer import Transformer, TransformerSettings
+from forecause.forecast.training import loop
 from forecause.forecast.training.loop import TrainingSettings
 
 RAW = torch.randn(7, 4, 3 * COMPONENTS, generator=torch.Generator().manual_seed(0)).double()
@@ -155,7 +156,7 @@ def test_the_targets_of_an_mlp_with_a_head_share_nothing():
 
 
 def test_auto_gives_each_target_the_head_that_suits_it(monkeypatch):
-    monkeypatch.setattr(registry, "QUICK_STEPS", 1000)
+    monkeypatch.setattr(loop, "QUICK_STEPS", 1000)
     windows = calm_and_wild()
     model, table, _ = fit_forecaster("mlp", windows, preset="quick", head="auto")
     assert isinstance(model, Choice)

@@ -3,12 +3,13 @@
 import numpy as np
 import torch
 
+from fitted import build, fit_forecaster, kinds_tried
 from forecause.data import Panel, Windows
-from forecause.forecast import build, fit_forecaster
-from forecause.forecast.fitting import closed_forms, kinds_tried
 from forecause.forecast.forecaster import Lesson
 from forecause.forecast.models.mlp import MLPSettings
-from forecause.forecast.screen import MANY, MOST_INPUTS, sized, strongest_inputs
+from forecause.forecast.models.separate import MANY, MOST_INPUTS
+from forecause.forecast.screen import strongest_inputs
+from forecause.forecast.selection import closed_forms
 
 
 def wide_windows(rows=1500, seed=0):
@@ -43,9 +44,9 @@ def test_the_strongest_inputs_hold_the_causes_and_the_latest_value():
 def test_only_many_inputs_are_screened():
     windows = wide_windows()
     assert windows.inputs == 120 > MANY
-    assert sized(MLPSettings(), windows.inputs).inputs == MOST_INPUTS
+    assert MLPSettings().sized(windows.inputs).inputs == MOST_INPUTS
     few = Windows.of(windows.panel, 3)
-    assert sized(MLPSettings(), few.inputs).inputs == 0
+    assert MLPSettings().sized(few.inputs).inputs == 0
 
 
 def test_a_network_reads_the_screened_inputs_alone_and_finds_the_causes():
@@ -62,8 +63,8 @@ def test_a_network_reads_the_screened_inputs_alone_and_finds_the_causes():
 
 
 def test_curves_of_many_inputs_need_many_windows():
-    assert closed_forms(wide_windows(1500)) == ["linear", "additive"]
-    assert closed_forms(wide_windows(400)) == ["linear"]
+    assert [c.kind for c in closed_forms(wide_windows(1500))] == ["linear", "additive"]
+    assert [c.kind for c in closed_forms(wide_windows(400))] == ["linear"]
     assert kinds_tried("auto", wide_windows(400)) == ["linear"]
     assert kinds_tried("auto", wide_windows(800)) == ["linear", "mlp"]
     few = Windows.of(wide_windows(800).panel, 3)

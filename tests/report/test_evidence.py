@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import torch
 
+from fitted import build
 from forecause.data import Panel, Windows
-from forecause.forecast import build
 from forecause.regression.splines import place_knots
 from forecause.report.evidence import MOST_EDGES, Look, collect
 from forecause.report.history import course, duration, lag_text, sampling_text, stretch, timing

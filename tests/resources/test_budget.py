@@ -6,11 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import forecause as fc
+from forecause.config import parse_budget
 from forecause.errors import InputError
 from forecause.forecast.models.linear import LinearSettings
 from forecause.forecast.models.mlp import MLPSettings
 from forecause.forecast.models.transformer import TransformerSettings
-from forecause.resources.budget import LEAST_EFFORT, USEFUL_STEPS, halved, parse_budget, plan_for
+from forecause.resources.budget import LEAST_EFFORT, USEFUL_STEPS, plan_for
 from forecause.resources.cost import Cost
 
 STEPS = {"mlp": 6000, "transformer": 6000}
@@ -81,16 +82,16 @@ def test_what_is_planned_fits_the_budget_unless_the_fixed_part_does_not(budget, 
 
 def test_the_plan_is_applied_to_a_networks_settings():
     plan = plan_for(300, COST, "auto")
-    settings = plan.applied("transformer", TransformerSettings())
+    settings = plan.applied(TransformerSettings())
     assert settings.training.max_steps == plan.networks["transformer"].steps
     assert settings.width == TransformerSettings().width
-    assert plan.applied("mlp", MLPSettings()) == MLPSettings()
-    assert plan.applied("linear", LinearSettings()) == LinearSettings()
+    assert plan.applied(MLPSettings()) == MLPSettings()
+    assert plan.applied(LinearSettings()) == LinearSettings()
 
 
 def test_half_a_network():
-    assert halved(MLPSettings(hidden=32)).hidden == 16
-    half = halved(TransformerSettings(width=32, heads=4))
+    assert MLPSettings(hidden=32).halved().hidden == 16
+    half = TransformerSettings(width=32, heads=4).halved()
     assert (half.width, half.heads) == (16, 2)
 
 
@@ -98,7 +99,7 @@ def test_a_run_with_a_budget_says_what_was_cut():
     values = np.random.default_rng(0).normal(size=(3000, 4))
     values[1:, 1] += values[:-1, 0]
     found = fc.discover(values, 2, forecaster="transformer", budget="3s")
-    assert found.settings.budget == 3.0
+    assert found.config.run.budget == 3.0
     assert found.forecaster.settings.training.max_steps < TransformerSettings().training.max_steps
     assert any(note.startswith("To keep to 3 s:") for note in found.data.notes)
     assert ["x0", "x1", 1] in found.graph.edges[["source", "target", "lag"]].values.tolist()

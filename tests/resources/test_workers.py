@@ -12,9 +12,10 @@ import torch
 
 import errands
 import forecause as fc
-from forecause.diagnostics.power import measure_power
+from forecause.config import Config
+from forecause.edges.knowledge import Candidates
 from forecause.errors import InputError, MissingExtra
-from forecause.method import fit_as_asked, make_settings
+from forecause.method import fit_as_asked
 from forecause.resources.cross_fit import fit_parts
 from forecause.resources.workers import (
     HERE,
@@ -124,13 +125,15 @@ def test_workers_end_with_their_caller_however_suddenly_it_ends(tmp_path):
 def test_power_is_the_same_whoever_measures_it():
     found = fc.discover(pd.DataFrame(chain(300), columns=list("abc")), 2, forecaster="linear")
     heard = Heard()
-    spread = measure_power(found, repeats=2, workers=Workers(2), progress=heard)
-    pd.testing.assert_frame_equal(spread.table, measure_power(found, repeats=2).table)
+    spread = found.power(repeats=2, workers=Workers(2), progress=heard)
+    pd.testing.assert_frame_equal(spread.table, found.power(repeats=2).table)
     assert heard.shares == [0, 0.5, 1]
 
 
 def test_cross_fits_are_the_same_whoever_makes_them(ray, chain_windows):
-    fit = partial(fit_as_asked, settings=make_settings(max_lag=2, forecaster="additive"))
+    config = Config.of(max_lag=2, forecaster="additive")
+    candidates = Candidates.of(config.edges, chain_windows.panel.variables, 2)
+    fit = partial(fit_as_asked, config=config, candidates=candidates)
     here, spread = (fit_parts(fit, chain_windows, 2, workers=w) for w in (HERE, ray))
     assert len(spread) == 2
     for one, other in zip(here, spread, strict=True):

@@ -35,7 +35,7 @@ MIB = 2**20
 
 def write_system(path: Path, rows: int, variables: int, max_lag: int, seed: int = 0) -> LaggedGraph:
     """Simulate a linear system into a float32 .npy or .parquet file; its graph."""
-    from forecause.simulate import simulate
+    from forecause.simulation import simulate
 
     start = simulate(nodes=variables, max_lag=max_lag, rows=1000, seed=seed)
     system, rng = start.systems[0], np.random.default_rng(seed)

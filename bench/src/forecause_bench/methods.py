@@ -66,14 +66,13 @@ def _discover(panel: Panel, max_lag: int, seed: int, **settings: Any) -> list[An
 
 def _expected_seconds(panel: Panel, max_lag: int, **settings: Any) -> float:
     """What `discover` says at the start, at most."""
+    from forecause.config import Config
     from forecause.data.windows import Windows
-    from forecause.forecast.fitting import kinds_tried
-    from forecause.method import make_settings
+    from forecause.forecast.selection import specs_tried
     from forecause.resources.cost import expected_cost
 
-    chosen, windows = make_settings(max_lag=max_lag, **settings), Windows.of(panel, max_lag)
-    kinds = kinds_tried(chosen.forecaster, windows, chosen.head, chosen.preset)
-    return expected_cost(windows, kinds, chosen.preset).total
+    chosen, windows = Config.of(max_lag=max_lag, **settings), Windows.of(panel, max_lag)
+    return expected_cost(windows, specs_tried(chosen.forecasting, windows)).total
 
 
 def _baseline(panel: Panel, max_lag: int, seed: int, *, name: str) -> list[Answer]:

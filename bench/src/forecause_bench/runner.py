@@ -22,7 +22,7 @@ from forecause.data.panel import Panel
 from forecause.errors import MissingExtra
 from forecause.graph.lagged import LaggedGraph
 from forecause.resources.workers import Isolation, TimeLimit, Workers, fan_out
-from forecause.simulate import simulate
+from forecause.simulation import simulate
 from forecause_bench.jobs import Job, Result, Store
 from forecause_bench.methods import find_method
 from forecause_bench.scoring import score_answer, score_summary

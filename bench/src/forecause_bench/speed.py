@@ -15,10 +15,10 @@ from rich.console import Console
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
+from forecause.config import ForecasterSpec
 from forecause.data.windows import Window
 from forecause.forecast.forecaster import Forecaster
-from forecause.forecast.registry import preset_settings, seeded_build
-from forecause.forecast.screen import sized
+from forecause.forecast.selection import seeded_build
 from forecause.forecast.training.loop import TrainedSettings
 from forecause.resources.cost import best_of, matmul_speed, training_step
 
@@ -51,9 +51,9 @@ class Speed:
 
 def measure(kind: str, preset: str, shape: tuple[int, int]) -> Speed:
     """Time a model of this shape (max_lag, variables) on random windows."""
-    settings = sized(preset_settings(kind, preset), shape[0] * shape[1])
+    settings = ForecasterSpec.named(kind).of_preset(preset).sized(shape[0] * shape[1])
     assert isinstance(settings, TrainedSettings)
-    model = seeded_build(kind, shape, settings, seed=0)
+    model = seeded_build(settings, shape, seed=0)
     training = settings.training
     batch = Window.of(torch.randn(training.batch_size, shape[0] + 1, shape[1]))
     step = training_step(model, batch)
@@ -68,9 +68,9 @@ def measure(kind: str, preset: str, shape: tuple[int, int]) -> Speed:
 
 def compiled(kind: str, preset: str, shape: tuple[int, int]) -> str:
     """What torch.compile costs once and makes of a step."""
-    settings = sized(preset_settings(kind, preset), shape[0] * shape[1])
+    settings = ForecasterSpec.named(kind).of_preset(preset).sized(shape[0] * shape[1])
     assert isinstance(settings, TrainedSettings)
-    model = seeded_build(kind, shape, settings, seed=0)
+    model = seeded_build(settings, shape, seed=0)
     batch = Window.of(torch.randn(settings.training.batch_size, shape[0] + 1, shape[1]))
     plain = best_of(training_step(model, batch), 30)
     model.loss = torch.compile(model.loss)  # type: ignore[method-assign]

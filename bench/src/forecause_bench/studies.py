@@ -6,17 +6,17 @@ import numpy as np
 import xarray as xr
 
 from forecause.attribute import READOUTS, cross_fitted, relevance
+from forecause.config import ForecastOptions
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows
 from forecause.edges.reading import LEAST_SHARE, READ_WINDOWS
 from forecause.edges.select import false_discovery, global_top_k, top_k, uniform
-from forecause.forecast import Forecaster, fit_forecaster
-from forecause.forecast.fitting import closed_forms
-from forecause.forecast.forecaster import Lesson
+from forecause.forecast.forecaster import Forecaster, Lesson
 from forecause.forecast.models.additive import Additive, AdditiveSettings
 from forecause.forecast.models.deep_transformer import DeepTransformerSettings
-from forecause.forecast.registry import seeded_build
-from forecause.forecast.screen import MANY, strongest_inputs
+from forecause.forecast.models.separate import MANY
+from forecause.forecast.screen import strongest_inputs
+from forecause.forecast.selection import FitContext, closed_forms, fit_best, seeded_build
 from forecause.graph import LaggedGraph, empty_scores
 from forecause.method import discover
 from forecause.refine.instantaneous import refine_instantaneous
@@ -97,7 +97,10 @@ def selection_rules(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
     windows = Windows.of(panel, max_lag)
     found = discover(panel, max_lag, seed=seed, device="cpu")
     scores, p_values = found.scores, found.relevance["p_value"]
-    parts = [fit_forecaster("mlp", part, seed=seed)[0] for part in windows.interleaved(2)]
+    parts = [
+        fit_best(part, ForecastOptions(forecaster="mlp"), FitContext(seed))[0]
+        for part in windows.interleaved(2)
+    ]
     sample = windows.sample(READ_WINDOWS, np.random.default_rng(seed))
     crossed = cross_fitted(parts, sample)
     classical = _classical_p_values(windows)
@@ -122,7 +125,8 @@ def screened_inputs(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
     reads = np.ones((variables, windows.inputs), dtype=bool)
     if windows.inputs > MANY:
         kinds = closed_forms(windows)
-        models = [fit_forecaster(k, windows, held_out=HELD_OUT, seed=seed)[0] for k in kinds]
+        asked = [ForecastOptions(forecaster=kind(), held_out=HELD_OUT) for kind in kinds]
+        models = [fit_best(windows, one, FitContext(seed))[0] for one in asked]
         places = strongest_inputs(models, windows.split(HELD_OUT)[0]).numpy()
         reads[:] = False
         np.put_along_axis(reads, places, True, axis=1)
@@ -206,7 +210,7 @@ def _read(panel: Panel, max_lag: int, seed: int, readout: str) -> xr.Dataset:
 def _fitted(windows: Windows, layers: int, seed: int) -> Forecaster:
     """The paper's transformer with this many layers, trained as published."""
     settings = DeepTransformerSettings(layers=layers)
-    model = seeded_build("deep-transformer", windows.shape, settings, seed)
+    model = seeded_build(settings, windows.shape, seed)
     early, late = windows.split(0.2)
     model.fit(Lesson(early, late, seed))
     return model.eval().requires_grad_(False)

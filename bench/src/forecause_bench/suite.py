@@ -13,7 +13,7 @@ SIX_HOURS = 6 * 3600.0  # the paper's time limit
 System = Mapping[str, Any]
 """Settings of one system besides rows and seed, always with `max_lag`.
 
-They are those of forecause.simulate; or of the function `maker` ("module:name"), which is called
+They are those of forecause.simulation; or of the function `maker` ("module:name"), which is called
 with all of them, rows and seed and gives a panel and its true graph; or name a recorded `dataset`.
 """
 

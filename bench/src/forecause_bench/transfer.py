@@ -14,9 +14,11 @@ from forecause.data.windows import Windows
 from forecause.edges.reading import READ_WINDOWS
 from forecause.edges.select import uniform
 from forecause.forecast.forecaster import ForecasterSettings, Lesson, squared_errors
+from forecause.forecast.models import AdditiveSettings, LinearSettings, TransformerSettings
 from forecause.forecast.models.pretrained import PretrainedSettings
 from forecause.forecast.models.pretrained.network import NetworkSettings
-from forecause.forecast.registry import preset_settings, seeded_build
+from forecause.forecast.selection import seeded_build
+from forecause.forecast.training.loop import QUICK_STEPS
 from forecause.graph.lagged import LaggedGraph
 from forecause_bench.methods import Answer
 
@@ -38,8 +40,8 @@ def transfer_arms(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
     tuning, judging = late.at(places[::2]), late.at(places[1::2])
     sample = windows.sample(READ_WINDOWS, np.random.default_rng(seed))
     answers = []
-    for label, (kind, settings) in _arms().items():
-        model = seeded_build(kind, windows.shape, settings, seed)
+    for label, settings in _arms().items():
+        model = seeded_build(settings, windows.shape, seed)
         start = time.perf_counter()
         model.fit(Lesson(early, tuning, seed))
         took = time.perf_counter() - start
@@ -49,26 +51,25 @@ def transfer_arms(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
     return answers
 
 
-def _arms() -> dict[str, tuple[str, ForecasterSettings]]:
-    """Kind and settings of every arm."""
+def _arms() -> dict[str, ForecasterSettings]:
+    """The settings of every arm."""
     weights = os.environ.get(WEIGHTS)
     zero_shot = _changed(PretrainedSettings.zero_shot(), weights=weights)
     tuned = _changed(PretrainedSettings(), weights=weights)
     untaught: dict[str, Any] = {"weights": None, "network": NetworkSettings()}
     longer = tuned.training.model_copy(update=LONGER)
     return {
-        "zero-shot, no node vectors": ("pretrained", _changed(zero_shot, node_scale=0.0)),
-        "zero-shot, random node vectors": ("pretrained", zero_shot),
-        "fine-tuned, norms and nodes": ("pretrained", _changed(tuned, tuned="norms")),
-        "fine-tuned, everything": ("pretrained", _changed(tuned, tuned="everything")),
-        "same, untrained": ("pretrained", _changed(zero_shot, **untaught)),
-        "same, from scratch": (
-            "pretrained",
-            _changed(tuned, tuned="everything", training=longer, **untaught),
+        "zero-shot, no node vectors": _changed(zero_shot, node_scale=0.0),
+        "zero-shot, random node vectors": zero_shot,
+        "fine-tuned, norms and nodes": _changed(tuned, tuned="norms"),
+        "fine-tuned, everything": _changed(tuned, tuned="everything"),
+        "same, untrained": _changed(zero_shot, **untaught),
+        "same, from scratch": _changed(tuned, tuned="everything", training=longer, **untaught),
+        "transformer, from scratch": TransformerSettings().trained_with(
+            max_steps=QUICK_STEPS, rate_drops=1
         ),
-        "transformer, from scratch": ("transformer", preset_settings("transformer", "quick")),
-        "linear": ("linear", preset_settings("linear", "default")),
-        "additive": ("additive", preset_settings("additive", "default")),
+        "linear": LinearSettings(),
+        "additive": AdditiveSettings(),
     }
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,15 +12,11 @@ from torch import Tensor
 
 from forecause.attribute.readouts import find_readout
 from forecause.attribute.relevance import BATCH_NUMBERS
-from forecause.data.panel import Panel
-from forecause.data.windows import Scale, Window, Windows
+from forecause.data.windows import Window, Windows
 from forecause.errors import InputError
 from forecause.forecast.forecaster import Forecaster
 from forecause.graph.axes import by_lag
 from forecause.progress import QUIET, Progress
-
-if TYPE_CHECKING:
-    from forecause.discovery import Discovery
 
 MOST_NUMBERS = 50_000_000  # contributions in one answer: 400 MB
 
@@ -74,37 +69,6 @@ def attribution_over_time(
     scale = {"mean": windows.scale.mean, "sd": windows.scale.sd}
     target_scale = {key: float(values[names.index(target)]) for key, values in scale.items()}
     return found.assign_attrs(target=target, readout=readout, **target_scale)
-
-
-def attribution_of_run(
-    found: Discovery,
-    target: str,
-    rows: slice | None = None,
-    readout: str = "input-gradient",
-    *,
-    bins: int | None = None,
-    data: Any = None,
-    progress: Progress = QUIET,
-) -> xr.Dataset:
-    """`attribution_over_time` of a run's forecaster on its data, or on `data`, in these rows."""
-    from forecause.evaluate import panel_of
-
-    panel = _with_domains(found, panel_of(found, data))
-    scale = Scale(found.data.mean, found.data.sd)
-    windows = replace(Windows.of(panel, found.graph.max_lag), scale=scale)
-    if rows is not None:
-        first, end, step = rows.indices(panel.rows)
-        asked = np.isin(windows.rows, np.arange(first, end, step))
-        windows = windows.at(np.flatnonzero(asked))
-        if not len(windows):
-            raise InputError(
-                f"None of the rows {first} to {end - 1} can be forecast: each needs "
-                f"{found.graph.max_lag} complete rows before it; ask for others of the "
-                f"{panel.rows}."
-            )
-    return attribution_over_time(
-        found.forecaster, windows, target, readout=readout, bins=bins, progress=progress
-    )
 
 
 class _Sums:
@@ -168,19 +132,3 @@ def _places(windows: Windows, count: npt.NDArray[np.int64]) -> dict[str, Any]:
     places = {"row": row, "last_row": last, "series": names, "windows": count}
     time = row if panel.time is None else panel.time[row]
     return {"time": time} | {name: ("time", values) for name, values in places.items()}
-
-
-def _with_domains(found: Discovery, panel: Panel) -> Panel:
-    """The panel with the domains that the run gave it, checked against those it was fitted to."""
-    regimes = found.regimes
-    if found.settings.per_series:
-        panel = panel.with_domain(panel.series, panel.series_names)
-    elif regimes is not None and len(regimes.names) > 1 and len(regimes.of_row) == panel.rows:
-        panel = regimes.applied(panel)
-    fitted = tuple(found.data.domain_windows)
-    if found.forecaster.domains and panel.domain_names != fitted:
-        raise InputError(
-            f"Expected data with the domains {', '.join(fitted)}, found "
-            f"{', '.join(panel.domain_names) or 'none'}; pass the data of the run."
-        )
-    return panel

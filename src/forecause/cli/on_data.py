@@ -75,7 +75,10 @@ def discover(
         RuleName | None, typer.Option(help="How edges are chosen.  [default: auto]")
     ] = None,
     k: Annotated[int | None, typer.Option(help="Edges of top-k and global-top-k.")] = None,
-    by: Annotated[ByName, typer.Option(help="What top-k and global-top-k compare.")] = "score",
+    by: Annotated[
+        ByName | None,
+        typer.Option(help="What top-k and global-top-k compare.  [default: score]"),
+    ] = None,
     fdr: Annotated[
         float | None,
         typer.Option(help="Accepted share of false edges.  [default: 0.02, 0.05 with few rows]"),
@@ -143,7 +146,7 @@ def discover(
     asked: dict[str, Any] = {"readout": readout, "select": select, "k": k, "fdr": fdr}
     asked |= {"domain_input": domain_input, "weights": weights, "budget": budget}
     forbidden, required = read_knowledge(knowledge) if knowledge else ((), ())
-    if preset != "paper" or forecaster != "auto":
+    if forecaster != "auto":
         asked["forecaster"] = forecaster
     with joined() as ranks, terminal.progress(quiet or not ranks.first) as progress:
         found = run(
@@ -157,7 +160,7 @@ def discover(
             series=series,
             domain=domain,
             labels=names(labels) or (),
-            per_series=per_series,
+            per_series=per_series or None,
             regimes=regimes,
             forbid=(*forbidden, *(forbid or ())),
             require=(*required, *(require or ())),

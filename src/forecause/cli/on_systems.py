@@ -20,7 +20,7 @@ def demo(
     from forecause.graph.metrics import score_graph
     from forecause.method import discover as run
     from forecause.report import terminal
-    from forecause.simulate import simulate
+    from forecause.simulation import simulate
 
     system = simulate(nodes=6, max_lag=3, rows=5000, mechanism="mlp-add", seed=seed)
     system.save(out / "truth")
@@ -63,7 +63,7 @@ def simulate(
     seed: Seed = 0,
 ) -> None:
     """Simulate a random system and write its data and its true graph."""
-    from forecause.simulate import simulate as run
+    from forecause.simulation import simulate as run
 
     run(
         nodes=nodes,

@@ -36,6 +36,4 @@ def asked_workers(ray: str | None, jobs: int | None) -> Workers:
 
 def power_workers(found: Discovery, ray: str | None, jobs: int | None = None) -> Workers:
     """Those asked for; starting processes takes longer than repeating a run that is quick."""
-    from forecause.diagnostics.power import is_quick
-
-    return asked_workers(ray, 1 if jobs is None and is_quick(found) else jobs)
+    return asked_workers(ray, 1 if jobs is None and found.is_quick else jobs)

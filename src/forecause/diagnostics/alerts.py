@@ -17,6 +17,7 @@ from forecause.data.variables import Variables
 from forecause.data.windows import Windows
 from forecause.diagnostics import stationarity
 from forecause.forecast.forecaster import Forecaster, residuals_of
+from forecause.forecast.selection import Fitted
 from forecause.graph.lagged import LaggedGraph
 from forecause.regression.residuals import Array, Residuals
 
@@ -48,14 +49,9 @@ class Alert:
         return self.sentence
 
 
-def find_alerts(
-    windows: Windows,
-    forecaster: Forecaster,
-    losses: pd.DataFrame,
-    graph: LaggedGraph,
-    held_out: float = 0.2,
-) -> tuple[Alert, ...]:
-    """Every alert about a run; `losses` and `held_out` are those of `fit_forecaster`."""
+def find_alerts(windows: Windows, fitted: Fitted, graph: LaggedGraph) -> tuple[Alert, ...]:
+    """Every alert about a run."""
+    forecaster, losses = fitted.forecaster, fitted.losses
     variables = windows.shape[1]
     most = int(np.clip(WORK // variables**2, 2000, MOST_WINDOWS))
     looked = windows.spread(most)
@@ -71,7 +67,7 @@ def find_alerts(
         seen = f"Seen in {len(looked):,} of {len(windows):,} windows, spread over all rows."
         from_sample = tuple(replace(a, sentence=f"{a.sentence} {seen}") for a in from_sample)
     return (
-        *_skill(_shares(forecaster, *windows.split(held_out)), losses, graph),
+        *_skill(_shares(forecaster, fitted.early, fitted.late), losses, graph),
         *_few_rows(windows, losses),
         *_few_rows_in_domains(windows, graph),
         *from_sample,

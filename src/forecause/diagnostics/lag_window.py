@@ -11,8 +11,8 @@ from forecause.data.panel import Panel
 from forecause.data.windows import MIN_WINDOWS, Windows
 from forecause.errors import InputError
 from forecause.forecast.forecaster import Forecaster, Lesson, residuals_of, squared_errors
-from forecause.forecast.models.choice import clearly_better
 from forecause.forecast.models.linear import Linear, LinearSettings
+from forecause.regression.residuals import clearly_better
 
 TRIED = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50)
 MOST_WINDOWS = 20_000

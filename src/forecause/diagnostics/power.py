@@ -9,10 +9,10 @@ weakened at random; that is how the strength below which edges stay invisible ca
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,16 +21,13 @@ import torch
 from torch import Tensor
 
 from forecause.data.panel import Panel
+from forecause.data.summary import DataSummary
 from forecause.errors import InputError
-from forecause.forecast.fitting import INSTANT
 from forecause.forecast.forecaster import Forecaster
 from forecause.graph.axes import by_lag, by_step
 from forecause.graph.lagged import LaggedGraph
 from forecause.progress import QUIET, Progress
 from forecause.resources.workers import HERE, Workers, gather
-
-if TYPE_CHECKING:
-    from forecause.discovery import Discovery
 
 Array = npt.NDArray[np.float64]
 
@@ -39,6 +36,7 @@ BURN_IN = 100  # steps thrown away
 BOUND = 10.0  # standard deviations that simulated values may not leave
 WEAKEST = 0.03  # a weakened edge keeps at least this share of its strength
 BINS = (0.0, 0.025, 0.05, 0.1, 0.2, 0.4, np.inf)  # strengths, in sd of effect per sd of cause
+MOST_REPEATS = 10_000
 LOOKED = 256  # simulated windows over which an edge's strength is averaged
 
 
@@ -120,34 +118,51 @@ class AlongGraph:
         return torch.diagonal(every, dim1=1, dim2=2)
 
 
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What a run learned, as far as it can be simulated from."""
+
+    graph: LaggedGraph
+    forecaster: Forecaster
+    data: DataSummary
+    noise: Array  # (variable,) standard deviation of what the forecaster leaves unexplained
+
+
+class Rediscover(Protocol):
+    """Runs the whole method on other data; to reach other processes, importable by name."""
+
+    def __call__(self, panel: Panel, seed: int, progress: Progress = QUIET) -> Learned: ...
+
+
 def measure_power(
-    found: Discovery,
+    learned: Learned,
+    rediscover: Rediscover,
     *,
     seed: int = 0,
-    repeats: int | None = None,
+    repeats: int = 1,
     progress: Progress = QUIET,
     workers: Workers = HERE,
 ) -> Power:
-    """Simulate as many windows as the run had, rediscover with its settings, and compare.
+    """Simulate as many windows as the run had, rediscover, and compare.
 
-    `repeats` is 5 by default where all forecasters are fitted in a moment, and 1 otherwise;
     `workers` do the repetitions.
     """
-    if found.data.labels:
+    if learned.data.labels:
         raise InputError(
             "The power of a run with labels cannot be measured: futures of numbers are all that "
             "is simulated; leave the labels out."
         )
-    repeats = (5 if is_quick(found) else 1) if repeats is None else repeats
-    if repeats < 1:
-        raise InputError(f"The number of repetitions must be at least 1, found {repeats}.")
+    if not 1 <= repeats <= MOST_REPEATS:
+        raise InputError(
+            f"The number of repetitions must lie between 1 and {MOST_REPEATS}, found {repeats}."
+        )
     seeds = [[seed, number] for number in range(repeats)]
-    runs = _repetitions(found, seeds, progress, workers)
+    runs = _repetitions(learned, rediscover, seeds, progress, workers)
     table, clipped = pd.concat([run for run, _ in runs]), np.mean([share for _, share in runs])
     full = table[table["true"] & table["full"]]
     chosen = table[table["chosen"]]
     return Power(
-        windows=found.data.windows,
+        windows=learned.data.windows,
         repeats=repeats,
         seed=seed,
         recovered=float(full["chosen"].mean()) if len(full) else None,
@@ -157,47 +172,43 @@ def measure_power(
     )
 
 
-def is_quick(found: Discovery) -> bool:
-    """Whether all forecasters of the run are fitted in a moment."""
-    return set(found.losses.columns) <= {"naive", "chosen", *INSTANT}
-
-
 def _repetitions(
-    found: Discovery, seeds: list[list[int]], progress: Progress, workers: Workers
+    learned: Learned,
+    rediscover: Rediscover,
+    seeds: list[list[int]],
+    progress: Progress,
+    workers: Workers,
 ) -> list[tuple[pd.DataFrame, float]]:
     """One for each seed, in their order."""
     if workers.here:
-        return gather(partial(_repeat, found, progress=progress), seeds)
-    light = replace(found, panel=None, evidence={})  # neither is needed, and both travel
+        return gather(partial(_repeat, learned, rediscover, progress=progress), seeds)
 
     def done(count: int) -> None:
         progress.step("measuring the power", count / len(seeds))
 
     done(0)
-    return gather(partial(_repeat, light), seeds, workers, done)
+    return gather(partial(_repeat, learned, rediscover), seeds, workers, done)
 
 
 def _repeat(
-    found: Discovery, seed: list[int], progress: Progress = QUIET
+    learned: Learned, rediscover: Rediscover, seed: list[int], progress: Progress = QUIET
 ) -> tuple[pd.DataFrame, float]:
     """One simulation and rediscovery: every candidate, and the share of clipped values.
 
     Columns: true, full (not weakened), chosen, strength (of a false edge: as it was read).
     """
-    from forecause.method import discover
-
     rng = np.random.default_rng(seed)
-    systems = [_Simulation(found, part, rng) for part in _parts(found)]
+    systems = [_Simulation(learned, part, rng) for part in _parts(learned)]
     chains = [chain.numpy() for system in systems for chain in system.series]
-    panel = Panel.from_arrays(chains, found.data.variables)
-    if found.graph.domains:  # found regimes are known from now on
+    panel = Panel.from_arrays(chains, learned.data.variables)
+    domains = learned.graph.domains
+    if domains:  # found regimes are known from now on
         rows = [system.series[..., 0].numel() for system in systems]
-        panel = panel.with_domain(np.repeat(np.arange(len(rows)), rows), list(found.graph.domains))
-    own = {"seed": int(rng.integers(2**31)), "device": "cpu", "regimes": None, "per_series": False}
-    again = discover(panel, progress=progress, **(found.settings.model_dump() | own))
+        panel = panel.with_domain(np.repeat(np.arange(len(rows)), rows), list(domains))
+    again = rediscover(panel, int(rng.integers(2**31)), progress)
     tables = [
         system.compared(again, view, panel, rng)
-        for system, view in zip(systems, _parts(again, found.graph.domains), strict=True)
+        for system, view in zip(systems, _parts(again, domains), strict=True)
     ]
     return pd.concat(tables), float(np.mean([system.clipped for system in systems]))
 
@@ -211,7 +222,7 @@ class _Part:
     windows: int
 
 
-def _parts(found: Discovery, wanted: Iterable[str] = ()) -> list[_Part]:
+def _parts(found: Learned, wanted: Iterable[str] = ()) -> list[_Part]:
     """The whole run, or its domains: all that have a graph, or those that are wanted."""
     forecaster, data = found.forecaster, found.data
     names = list(wanted) or list(found.graph.domains)
@@ -237,13 +248,13 @@ def _in_domain(forecaster: Forecaster, code: int, past: Tensor) -> Tensor:
 class _Simulation:
     """Data simulated along one graph, and how much of it a new run finds."""
 
-    def __init__(self, found: Discovery, part: _Part, rng: np.random.Generator) -> None:
+    def __init__(self, learned: Learned, part: _Part, rng: np.random.Generator) -> None:
         self.factor = edge_factors(part.graph, rng)
         self.system = AlongGraph(part.forecast, _weight(self.factor))
-        self.series, self.clipped = simulate_along(self.system, noise_sd(found), part.windows, rng)
+        self.series, self.clipped = simulate_along(self.system, learned.noise, part.windows, rng)
 
     def compared(
-        self, again: Discovery, view: _Part, panel: Panel, rng: np.random.Generator
+        self, again: Learned, view: _Part, panel: Panel, rng: np.random.Generator
     ) -> pd.DataFrame:
         """Every candidate: whether it is true, at full strength and chosen, and its strength."""
         mean, sd = again.data.mean, again.data.sd
@@ -275,10 +286,10 @@ def edge_factors(graph: LaggedGraph, rng: np.random.Generator) -> Array:
     return np.where(edges, np.where(keep.reshape(edges.shape), 1.0, weakened), 0.0)
 
 
-def noise_sd(found: Discovery) -> Array:
+def noise_sd(losses: pd.DataFrame) -> Array:
     """Standard deviation of each variable's noise: the root of its held-out loss."""
-    losses = [float(row[row["chosen"]]) for _, row in found.losses.iterrows()]
-    return np.sqrt(np.maximum(losses, 1e-6))
+    each = [float(row[row["chosen"]]) for _, row in losses.iterrows()]
+    return np.sqrt(np.maximum(each, 1e-6))
 
 
 def simulate_along(

@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from forecause.config import EdgeOptions, rule_texts
+from forecause.edges.select import check_k
 from forecause.errors import InputError
 from forecause.graph.axes import empty_scores
 
@@ -136,6 +138,27 @@ class Knowledge:
         return found
 
 
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Which edges may be chosen and which must be, worked out once for a run."""
+
+    allowed: xr.DataArray  # (target, source, lag), False where an edge is forbidden
+    required: tuple[Required, ...] = ()
+    some_forbidden: bool = False
+
+    @classmethod
+    def of(cls, options: EdgeOptions, variables: Sequence[str], max_lag: int) -> Candidates:
+        """From what the user knows; contradictions and too large a `k` are InputErrors."""
+        knowledge = Knowledge.of(options.forbid, options.require)
+        allowed = knowledge.allowed(variables, max_lag)
+        if options.select == "top-k":
+            check_k(options.k or 1, allowed[0].size)
+        if options.select == "global-top-k":
+            check_k(options.k or 1, allowed.size)
+        required = tuple(knowledge.required(variables, max_lag))
+        return cls(allowed, required, bool(knowledge.forbid))
+
+
 def read_knowledge(path: str | Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Forbidden and required rules from a text file of lines `forbid RULE` and `require RULE`.
 
@@ -157,24 +180,6 @@ def read_knowledge(path: str | Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
             )
         rules[kind.rstrip(":")].append(rule.strip())
     return tuple(rules["forbid"]), tuple(rules["require"])
-
-
-def rule_texts(rules: Any) -> tuple[str, ...]:
-    """Rules as text, from one text or several, or from tuples (source, target[, lag])."""
-    if isinstance(rules, str):
-        return (rules,)
-    texts = []
-    for rule in rules:
-        if isinstance(rule, str):
-            texts.append(rule)
-        elif isinstance(rule, tuple | list) and len(rule) in (2, 3):
-            texts.append(f"{rule[0]} -> {rule[1]}" + (f" @ {rule[2]}" if len(rule) == 3 else ""))
-        else:
-            raise InputError(
-                "Expected a rule such as 'rain -> river @ 1' or ('rain', 'river', 1), found "
-                f"{rule!r}."
-            )
-    return tuple(texts)
 
 
 def with_required(

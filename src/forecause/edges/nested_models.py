@@ -17,13 +17,13 @@ import xarray as xr
 from torch import Tensor
 
 from forecause.data.windows import Windows
-from forecause.forecast.models.choice import clearly_better
-from forecause.forecast.screen import MANY
+from forecause.forecast.models.separate import MANY
 from forecause.graph.axes import labelled_together
 from forecause.regression.designs import KNOTS, Design, Designs
 from forecause.regression.fdr import adjusted_p_values
 from forecause.regression.inputs import Inputs
 from forecause.regression.moments import BATCH, Moments, unexplained
+from forecause.regression.residuals import clearly_better
 from forecause.regression.robust import Wald, batches_of_sample
 from forecause.regression.sample import Sample
 from forecause.regression.splines import place_knots

@@ -6,12 +6,11 @@ import numpy as np
 import xarray as xr
 
 from forecause.errors import InputError
-from forecause.regression.fdr import adjusted_p_values
 
 
 def top_k(scores: xr.DataArray, k: int) -> xr.DataArray:
     """The k highest-scoring candidates of every target."""
-    _check_k(k, scores[0].size)
+    check_k(k, scores[0].size)
     flat = scores.values.reshape(len(scores), -1)
     order = np.argsort(-flat, axis=1, kind="stable")[:, :k]
     chosen = np.zeros(flat.shape, dtype=bool)
@@ -21,7 +20,7 @@ def top_k(scores: xr.DataArray, k: int) -> xr.DataArray:
 
 def global_top_k(scores: xr.DataArray, k: int) -> xr.DataArray:
     """The k highest-scoring candidates of all."""
-    _check_k(k, scores.size)
+    check_k(k, scores.size)
     chosen = np.zeros(scores.size, dtype=bool)
     chosen[np.argsort(-scores.values, axis=None, kind="stable")[:k]] = True
     return scores.copy(data=chosen.reshape(scores.shape))
@@ -33,16 +32,15 @@ def uniform(scores: xr.DataArray) -> xr.DataArray:
 
 
 def false_discovery(
-    scores: xr.DataArray, p_values: xr.DataArray, fdr: float, least_share: float = 0.0
+    scores: xr.DataArray, q_values: xr.DataArray, fdr: float, least_share: float = 0.0
 ) -> xr.DataArray:
-    """Candidates that pass Benjamini-Hochberg at level `fdr` and matter to the forecast.
+    """Candidates whose q-value is at most `fdr` and that matter to the forecast.
 
     A candidate that explains less than `least_share` of what moves its target is left out even if
     it is significant: with enough rows every small misfit of the tested model is.
     """
     if not 0 < fdr < 1:
         raise InputError(f"The false discovery rate must lie between 0 and 1, found {fdr}.")
-    q_values = scores.copy(data=adjusted_p_values(p_values.values))
     return (q_values <= fdr) & (target_shares(scores) >= least_share)
 
 
@@ -53,6 +51,7 @@ def target_shares(scores: xr.DataArray) -> xr.DataArray:
     return positive / total.where(total > 0, 1.0)
 
 
-def _check_k(k: int, candidates: int) -> None:
+def check_k(k: int, candidates: int) -> None:
+    """Refuse more edges than there are candidates."""
     if not 1 <= k <= candidates:
         raise InputError(f"k must lie between 1 and {candidates} (the candidates), found {k}.")

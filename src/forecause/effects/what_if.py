@@ -18,10 +18,10 @@ from torch import Tensor
 
 from forecause.errors import InputError
 from forecause.forecast.rolling import roll
+from forecause.result import Result
 
 if TYPE_CHECKING:
     from forecause.data.variables import Label
-    from forecause.discovery import Discovery
 
 CAVEAT = (
     "Holds if every common cause of the variable that is set and of what it drives is among the "
@@ -68,7 +68,7 @@ class Effect:
 
 
 @torch.no_grad()
-def effect(found: Discovery, source: str, target: str, lag: int) -> Effect:
+def effect(found: Result, source: str, target: str, lag: int) -> Effect:
     """Raise `source`, `lag` rows back, by one sd in windows from all over the data."""
     cause, outcome = _number_place(found, source), _number_place(found, target)
     if not 1 <= lag <= found.graph.max_lag:
@@ -83,7 +83,7 @@ def effect(found: Discovery, source: str, target: str, lag: int) -> Effect:
 
 
 def future(
-    found: Discovery,
+    found: Result,
     steps: int,
     series: str | None = None,
     do: Mapping[str, Any] | None = None,
@@ -129,7 +129,7 @@ def future(
     return table
 
 
-def variable_place(found: Discovery, name: str) -> int:
+def variable_place(found: Result, name: str) -> int:
     """The variable's index, or an InputError that lists the names."""
     names = found.data.variables
     if name not in names:
@@ -137,7 +137,7 @@ def variable_place(found: Discovery, name: str) -> int:
     return names.index(name)
 
 
-def _number_place(found: Discovery, name: str) -> int:
+def _number_place(found: Result, name: str) -> int:
     """The column of a variable that is a number."""
     place = variable_place(found, name)
     if found.data.coding.label(place):
@@ -148,7 +148,7 @@ def _number_place(found: Discovery, name: str) -> int:
     return int(found.data.coding.first[place])
 
 
-def _held(found: Discovery, do: Mapping[str, Any], steps: int) -> Tensor:
+def _held(found: Result, do: Mapping[str, Any], steps: int) -> Tensor:
     """Standardised values that variables are held at, (step, column)."""
     held = np.full((steps, len(found.data.columns)), np.nan)
     mean, sd = found.data.mean, found.data.sd
@@ -181,7 +181,7 @@ def _held_levels(label: Label, values: Any, steps: int) -> Array:
     return np.array([[float(one == level) for level in label.levels] for one in path])
 
 
-def _latest(found: Discovery, series: str | None) -> tuple[Tensor, Tensor]:
+def _latest(found: Result, series: str | None) -> tuple[Tensor, Tensor]:
     """The standardised end of a series, (1, max_lag, column), and the index of its domain, (1,)."""
     names, data = found.data.series_names, found.data
     if series is not None and series not in names:

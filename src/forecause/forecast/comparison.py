@@ -13,7 +13,7 @@ from torch import Tensor
 from forecause.data.windows import Windows
 from forecause.forecast.forecaster import Forecaster, over_windows, squared_errors
 from forecause.forecast.heads import LIKELIHOODS, Labelled
-from forecause.forecast.models.choice import Choice, choose
+from forecause.forecast.models.choice import choose
 
 
 class Comparison:
@@ -74,8 +74,7 @@ class Comparison:
         fitted: Forecaster,
     ) -> pd.DataFrame:
         first, columns = self.coding.first, self.judging.shape[1]
-        every = [fitted.label] * columns
-        chosen = fitted.settings.kinds if isinstance(fitted, Choice) else every
+        chosen = [fitted.member_of(column).label for column in range(columns)]
         numbers = {m.label: e.numpy()[first] for m, e in zip(self.members, found, strict=True)}
         names = [chosen[column] for column in first]
         return pd.DataFrame(

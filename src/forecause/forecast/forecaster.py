@@ -6,12 +6,12 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import torch
-from pydantic import BaseModel, ConfigDict, ValidationError
 from torch import Tensor, nn
 
+from forecause.config import ForecasterSpec
 from forecause.data.variables import LabelColumns
 from forecause.data.windows import Window, Windows
 from forecause.errors import InputError
@@ -53,27 +53,19 @@ class Lesson:
         return replace(self, windows=own, held_out=held_out)
 
 
-class Settings(BaseModel):
-    """Base of the saved settings: unknown names are refused, values never change."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    @classmethod
-    def checked(cls, **asked: Any) -> Self:
-        """What a user asked for; the first mistake as an InputError."""
-        try:
-            return cls(**asked)
-        except ValidationError as error:
-            first = error.errors()[0]
-            name = ".".join(str(part) for part in first["loc"])
-            raise InputError(f"The setting {name}={first['input']!r}: {first['msg']}.") from None
-
-
-class ForecasterSettings(Settings):
-    """What the settings of every forecaster hold."""
+class ForecasterSettings(ForecasterSpec):
+    """What the settings of every forecaster hold besides its own; filled in before it is built."""
 
     domains: int = 0  # whose index is an input; 0: it is none
     labels: tuple[LabelColumns, ...] = ()  # columns that together are one variable
+
+    @abstractmethod
+    def build(self, shape: tuple[int, int]) -> Forecaster:
+        """An unfitted forecaster of windows (max_lag, columns)."""
+
+    def features(self, inputs: int) -> int:
+        """Terms that a closed form fits to so many inputs."""
+        return inputs
 
 
 class Forecaster(nn.Module, ABC):
@@ -88,24 +80,57 @@ class Forecaster(nn.Module, ABC):
     probability.
     """
 
-    kind: str
     read_windows: ClassVar[int] = 2000  # over which relevance is averaged, at most
     separate_targets: bool = False  # the first axis of every parameter is the target
     logits: ClassVar[bool] = False  # outputs of a label are its levels' logits
 
-    def __init__(self, shape: tuple[int, int], settings: Settings, head: str = "mse") -> None:
+    def __init__(
+        self, shape: tuple[int, int], settings: ForecasterSettings, head: str = "mse"
+    ) -> None:
         super().__init__()
         self.max_lag, self.n_variables = shape
         self.settings = settings
         self.head_name = head
-        self.domains: int = getattr(settings, "domains", 0)  # 0: the domain is no input
-        self.labels: tuple[LabelColumns, ...] = getattr(settings, "labels", ())
+        self.domains = settings.domains  # 0: the domain is no input
+        self.labels = settings.labels
         self.likelihood: Likelihood = LIKELIHOODS[head]
         if self.labels:
             self.likelihood = Labelled(self.likelihood, self.labels, self.logits)
         self.register_buffer("noise_variance", torch.ones(self.n_variables))
         everything = torch.ones(self.n_variables, self.max_lag, self.n_variables, dtype=torch.bool)
         self.register_buffer("allowed", everything)
+
+    @property
+    def kind(self) -> str:
+        """The name it is chosen by."""
+        return self.settings.kind
+
+    @property
+    def reads_few(self) -> bool:
+        """Whether every target is to be kept to a few inputs before fitting; see `read_only`."""
+        return False
+
+    def read_only(self, places: Tensor) -> None:
+        """Keep every target to these places step * variable (target, input)."""
+        raise NotImplementedError(f"the {self.kind} reads all inputs")
+
+    def attentions(self, past: Tensor) -> list[Tensor]:
+        """Attention weights of every layer, (batch, head, query token, key token)."""
+        raise InputError(
+            f"Attention can only be read from a transformer, found the forecaster {self.kind!r}; "
+            "choose forecaster='transformer' or readout='gradient'."
+        )
+
+    def member_of(self, _column: int) -> Forecaster:
+        """The model that makes the forecast of a column: itself, unless it chose from several."""
+        return self
+
+    def contribution(self, target: int, step: int, source: int, values: Tensor) -> Tensor | None:
+        """What one input alone adds to a forecast at these values (point,).
+
+        None where the forecast is no sum of what its inputs add.
+        """
+        return None
 
     @property
     def label(self) -> str:

@@ -12,19 +12,11 @@ import torch
 from torch import Tensor
 
 from forecause.data.windows import Windows
-from forecause.forecast.forecaster import Forecaster, ForecasterSettings
-from forecause.forecast.models.separate import SeparateSettings
+from forecause.forecast.forecaster import Forecaster
+from forecause.forecast.models.separate import MOST_INPUTS
 
-MANY, MOST_INPUTS = 100, 40  # beyond so many inputs, each target of a network reads so many
 READ_WINDOWS = 500
 BATCH = 50
-
-
-def sized(settings: ForecasterSettings, inputs: int) -> ForecasterSettings:
-    """The settings with as many inputs per target as a network is given of so many."""
-    if isinstance(settings, SeparateSettings) and inputs > MANY:
-        return settings.model_copy(update={"inputs": MOST_INPUTS})
-    return settings
 
 
 def strongest_inputs(models: Sequence[Forecaster], windows: Windows) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 from forecause.edges.knowledge import Knowledge
 from forecause.errors import InputError
@@ -12,20 +12,20 @@ from forecause.graph.marks import CONFOUNDED, WITHOUT_DIRECTION, marks_of
 from forecause.progress import QUIET, Progress
 from forecause.refine.instantaneous import InstantaneousMethod, refine_instantaneous
 from forecause.refine.latent import refine_latent
+from forecause.result import Result
 
-if TYPE_CHECKING:
-    from forecause.discovery import Discovery
+R = TypeVar("R", bound=Result)
 
 
 def refine(
-    found: Discovery,
+    found: R,
     *,
     latent: bool = False,
     instantaneous: bool = False,
     method: InstantaneousMethod = "pcmci+",
     data: Any = None,
     progress: Progress = QUIET,
-) -> Discovery:
+) -> R:
     """The run with its graph refined for hidden common causes or for effects within a row.
 
     The graph of all rows is refined; graphs of domains are left out.
@@ -34,7 +34,7 @@ def refine(
         raise InputError("Ask for one refinement: latent or instantaneous.")
     known = found.panel if data is None else None
     panel = known if known is not None else found.data.read_again(data)
-    knowledge = Knowledge.of(found.settings.forbid, found.settings.require)
+    knowledge = Knowledge.of(found.config.edges.forbid, found.config.edges.require)
     start = replace(found.graph, domains={})
     if latent:
         graph = refine_latent(panel, start, knowledge, progress)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from scipy import stats
+from torch import Tensor
 
 from forecause.data.windows import Windows
 
@@ -58,3 +59,9 @@ class Residuals:
         place = np.searchsorted(self.rows, self.rows - lag)
         found = (self.rows[place] == self.rows - lag) & (self.stretch[place] == self.stretch)
         return np.flatnonzero(found), place[found]
+
+
+def clearly_better(errors: Tensor, rival: Tensor, by: float = 1.0) -> bool:
+    """Whether the rival's errors (window,) are lower by more than so many standard errors."""
+    gain = (errors - rival).double().numpy()
+    return bool(gain.mean() > by * gain.std() / np.sqrt(len(gain)))

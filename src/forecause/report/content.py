@@ -16,7 +16,7 @@ from forecause.report.numbers import short
 from forecause.report.words import chosen_losses, edge_sentence
 
 if TYPE_CHECKING:
-    from forecause.discovery import Discovery
+    from forecause.result import Result
 
 FORMAT = "forecause.report/1"
 GLOSSARY = {
@@ -38,7 +38,7 @@ GLOSSARY = {
 
 
 def page_data(
-    found: Discovery, compare: Discovery | None = None, truth: LaggedGraph | None = None
+    found: Result, compare: Result | None = None, truth: LaggedGraph | None = None
 ) -> dict[str, Any]:
     """Everything the page's script works on."""
     graph = found.graph
@@ -66,7 +66,7 @@ def document(graph: LaggedGraph) -> Any:
     return json.loads(graph.to_json())
 
 
-def sentences(found: Discovery) -> list[str]:
+def sentences(found: Result) -> list[str]:
     """One sentence of evidence per edge, in the order of the edge table."""
     place = {name: i for i, name in enumerate(found.graph.variables)}
     shown = {tuple(entry["edge"]): entry for entry in found.evidence.get("edges", [])}
@@ -91,7 +91,7 @@ def check_same_variables(graph: LaggedGraph, truth: LaggedGraph) -> None:
         )
 
 
-def _other_run(found: Discovery, other: Discovery) -> dict[str, Any]:
+def _other_run(found: Result, other: Result) -> dict[str, Any]:
     """The other run's graph, and who forecasts how many of the shared variables better."""
     here, there = chosen_losses(found.losses).align(chosen_losses(other.losses), join="inner")
     ratio = here / there
@@ -112,7 +112,7 @@ def _layout(graph: LaggedGraph, others: list[LaggedGraph]) -> dict[str, Any]:
     return {"names": names, "places": positions(widened).round(4).tolist()}
 
 
-def _signs(found: Discovery) -> str:
+def _signs(found: Result) -> str:
     """One of + - 0 for every candidate, in the order (target, source, lag)."""
     if "effect" not in found.relevance:
         return ""

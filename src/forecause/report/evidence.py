@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,18 +21,13 @@ from forecause.attribute.variables import Columns
 from forecause.data.variables import Variables
 from forecause.data.windows import Window, Windows
 from forecause.forecast.forecaster import Forecaster
-from forecause.forecast.models.additive import Additive
-from forecause.forecast.models.choice import Choice
-from forecause.forecast.models.linear import Linear
-from forecause.forecast.models.transformer import Transformer
 from forecause.graph.lagged import LaggedGraph
-from forecause.regression.splines import spline_terms
 from forecause.report.history import course, stretch, ticks, timing
 from forecause.report.numbers import short
 from forecause.report.reproduction import origin
 
 if TYPE_CHECKING:
-    from forecause.discovery import Discovery
+    from forecause.result import Result
 
 FORMAT = "forecause.evidence/1"
 MOST_EDGES = 200
@@ -47,9 +42,9 @@ Edge = tuple[int, int, int]  # source, target, lag
 Array = npt.NDArray[np.float64]
 
 
-def collect(found: Discovery, windows: Windows) -> dict[str, Any]:
+def collect(found: Result, windows: Windows) -> dict[str, Any]:
     """Gather what the page shows beyond the graph; `windows` are all windows of the data."""
-    held_out = windows.split(found.settings.held_out)[1]
+    held_out = windows.split(found.config.forecasting.held_out)[1]
     edges = strongest_edges(found.graph)
     look = Look(found.forecaster, windows, held_out)
     whole = course(windows.panel)
@@ -136,10 +131,10 @@ class Look:
         (point, batch, column of target); `as_it_was` (batch, column) is the forecast without.
         """
         source, target, lag = edge
-        model, past = self._model(target), window.past
-        if isinstance(model, Linear | Additive) and not self.coding.labels:
-            taken = _contribution(model, edge, past[:, -lag, source])
-            given = _contribution(model, edge, values[:, 0])
+        model, past = self.forecaster.member_of(target), window.past
+        taken = model.contribution(target, -lag, source, past[:, -lag, source])
+        given = model.contribution(target, -lag, source, values[:, 0])
+        if taken is not None and given is not None and not self.coding.labels:
             return (as_it_was[:, target] - taken + given[:, None])[:, :, None]
         changed = past.repeat(len(values), 1, 1)
         columns = self.coding.columns(source)
@@ -235,7 +230,7 @@ class Look:
         self, past: Tensor, domain: Tensor | None, columns: npt.NDArray[np.int64]
     ) -> Tensor:
         """Forecast of one target's columns, (batch, column), by the only model that makes it."""
-        model = self._model(int(columns[0]))
+        model = self.forecaster.member_of(int(columns[0]))
         found = []
         for start in range(0, len(past), 2048):
             part = slice(start, start + 2048)
@@ -243,38 +238,22 @@ class Look:
             found.append(model(past[part], domain=where)[:, columns])
         return torch.cat(found)
 
-    def _model(self, column: int) -> Forecaster:
-        """The only model that makes the forecast of a column."""
-        model = self.forecaster
-        if isinstance(model, Choice):
-            return cast(Forecaster, model.members[model.settings.kinds[column]])
-        return model
-
     def _slow(self) -> list[Forecaster]:
         """The models that must be asked again for every change of an input; see `_moved`."""
-        models = {id(model): model for model in map(self._model, range(self.windows.shape[1]))}
-        quick = () if self.coding.labels else (Linear, Additive)
-        return [model for model in models.values() if not isinstance(model, quick)]
+        columns = range(self.windows.shape[1])
+        models = {id(model): model for model in map(self.forecaster.member_of, columns)}
+        return [m for m in models.values() if self.coding.labels or not m.settings.adds_up]
 
     def _affordable(self, wanted: int, rounds: int, models: Sequence[Forecaster]) -> int:
         """How many windows `rounds` evaluations may each use; the same on every machine."""
         cost = sum(v.numel() for model in models for v in model.state_dict().values())
-        if any(isinstance(module, Transformer) for model in models for module in model.modules()):
-            cost *= self.windows.shape[0] * self.windows.shape[1]  # every input is a token
+        if any(model.settings.token_per_input for model in models):
+            cost *= self.windows.shape[0] * self.windows.shape[1]
         return int(np.clip(WORK / max(cost * rounds, 1), 4, wanted))
 
     def _units(self, values: Tensor, variable: int) -> Any:
         scale = self.windows.scale
         return short(values.numpy() * scale.sd[variable] + scale.mean[variable])
-
-
-def _contribution(model: Linear | Additive, edge: Edge, values: Tensor) -> Tensor:
-    """What one input alone adds to the forecast of an edge's target at these values (point,)."""
-    source, target, lag = edge
-    weight = model.get_buffer("weight")[target, -lag, source]
-    if isinstance(model, Linear):
-        return values * weight
-    return spline_terms(values[:, None], model.get_buffer("knots")[source, None])[:, 0] @ weight
 
 
 def _spread(windows: Windows, count: int) -> Window:

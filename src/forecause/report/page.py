@@ -20,7 +20,7 @@ from forecause.report.reproduction import commands
 from forecause.report.words import assumptions, chosen_losses, verdict
 
 if TYPE_CHECKING:
-    from forecause.discovery import Discovery
+    from forecause.result import Result
 
 STYLES = ("style.css", "explore.css")
 SCRIPTS = (
@@ -41,10 +41,10 @@ BLOCK = re.compile(r'<script type="application/json" id="forecause-report">(.*?)
 
 
 def write_report(
-    found: Discovery,
+    found: Result,
     path: Path,
     *,
-    compare: Discovery | None = None,
+    compare: Result | None = None,
     truth: LaggedGraph | None = None,
 ) -> Path:
     """Render the page; names from the data are escaped, never interpreted."""
@@ -101,22 +101,22 @@ def _embedded(data: dict[str, Any]) -> str:
     return text
 
 
-def _headline(found: Discovery) -> str:
+def _headline(found: Result) -> str:
     edges, variables = len(found.graph), len(found.data.variables)
     links = "No link" if not edges else f"{edges} link{'s' if edges > 1 else ''}"
     return f"{links} among {variables} variable{'s' if variables > 1 else ''}"
 
 
-def _notes(found: Discovery) -> list[str]:
+def _notes(found: Result) -> list[str]:
     power = found.measured_power
     return [*found.data.notes, *([power.sentence] if power else [])]
 
 
-def _alerts(found: Discovery) -> list[str]:
+def _alerts(found: Result) -> list[str]:
     return [alert.sentence for alert in found.alerts]
 
 
-def _facts(found: Discovery) -> list[tuple[str, str]]:
+def _facts(found: Result) -> list[tuple[str, str]]:
     data, time = found.data, found.evidence.get("time", {})
     facts = [
         ("variables", f"{len(data.variables):,}"),
@@ -126,7 +126,7 @@ def _facts(found: Discovery) -> list[tuple[str, str]]:
         ("windows used", f"{data.windows:,}"),
         ("delays looked for", f"up to {lag_text(found.graph.max_lag, time)}"),
         ("forecaster", found.forecaster.kind),
-        ("readout", found.settings.readout),
+        ("readout", found.config.edges.readout),
     ]
     if len(data.series_names) > 1:
         facts.insert(2, ("series", f"{len(data.series_names):,}"))
@@ -135,11 +135,11 @@ def _facts(found: Discovery) -> list[tuple[str, str]]:
     return facts
 
 
-def _has_var(found: Discovery) -> bool:
+def _has_var(found: Result) -> bool:
     return "linear" in found.losses.columns and len(found.losses.columns) > 3
 
 
-def _quality(found: Discovery) -> list[dict[str, Any]]:
+def _quality(found: Result) -> list[dict[str, Any]]:
     """One row per variable: losses, their places on the scale, and how they compare."""
     rows = []
     has_var = _has_var(found)
@@ -165,7 +165,7 @@ def _quality(found: Discovery) -> list[dict[str, Any]]:
     return rows
 
 
-def _surprise(found: Discovery, variable: str) -> str:
+def _surprise(found: Result, variable: str) -> str:
     """Held-out negative log-likelihood of the model in use, where models were chosen by it."""
     if found.surprise is None:
         return ""
@@ -181,10 +181,10 @@ def _place(loss: float) -> float:
     return round(100 * min(max(loss / WORST, 0.0), 1.0), 1)
 
 
-def _reproduction(found: Discovery) -> list[tuple[str, str]]:
+def _reproduction(found: Result) -> list[tuple[str, str]]:
     origin = found.evidence.get("origin", {})
     versions = origin.get("versions", {"forecause": __version__})
-    settings = found.settings.model_dump(mode="json")
+    settings = found.config.to_json()
     return [
         *((name, text) for name, text in commands(found).items()),
         ("data fingerprint", found.data.fingerprint),

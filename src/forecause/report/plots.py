@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from forecause.effects.attribution import attribution_of_run
 from forecause.errors import InputError
 from forecause.graph.axes import by_lag
 from forecause.graph.lagged import LaggedGraph
@@ -16,7 +17,7 @@ from forecause.report.content import check_same_variables
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from forecause.discovery import Discovery
+    from forecause.result import Result
 
 INTERVENTION_WORK = 40_000  # forecasts that the interventions plot may ask for
 SEPARATE_LAGS = 6  # up to this many lags each get their own histogram
@@ -25,7 +26,7 @@ SEPARATE_LAGS = 6  # up to this many lags each get their own histogram
 class Plots:
     """Every plot takes `axes` to draw into, or makes a figure, and returns the axes."""
 
-    def __init__(self, found: Discovery) -> None:
+    def __init__(self, found: Result) -> None:
         self.found = found
 
     def graph(self, axes: Axes | None = None, *, self_links: bool = True) -> Axes:
@@ -136,7 +137,7 @@ class Plots:
         """
         from forecause.report.attribution_plot import attribution
 
-        found = self.found.attribution_over_time(target, rows, bins=bins)
+        found = attribution_of_run(self.found, target, rows, bins=bins)
         inputs = min(most, found.sizes["source"] * found.sizes["lag"])
         axes = _axes(axes, (9.0, 0.28 * inputs + 1.2))
         attribution(axes, found, most)

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from forecause import __version__
+from forecause.config import ForecasterSpec
 
 if TYPE_CHECKING:
-    from forecause.discovery import Discovery
+    from forecause.result import Result
 
 PACKAGES = ("torch", "numpy", "pandas", "xarray", "scikit-learn")
 
@@ -32,22 +33,17 @@ def origin() -> dict[str, Any]:
     }
 
 
-def commands(found: Discovery) -> dict[str, str]:
+def commands(found: Result) -> dict[str, str]:
     """The command that made the run if known, else the one that would; and the same in Python."""
     known = found.evidence.get("origin", {}).get("command")
-    defaults = type(found.settings)().model_dump(mode="json")
-    changed = {
-        name: value
-        for name, value in found.settings.model_dump(mode="json").items()
-        if name != "max_lag" and value != defaults[name]
-    }
+    changed = {name: v for name, v in found.config.changed().items() if name != "max_lag"}
     options = " ".join(
         _option(name.replace("_", "-"), value)
         for name, value in changed.items()
         if name != "held_out"  # a setting of the library alone
     )
-    arguments = "".join(f", {name}={value!r}" for name, value in changed.items())
-    lag = found.settings.max_lag
+    arguments = "".join(f", {name}={_python(value)}" for name, value in changed.items())
+    lag = found.config.max_lag
     return {
         "command": known or f"forecause discover DATA --max-lag {lag} {options}".rstrip(),
         "python": f'forecause.discover("DATA", max_lag={lag}{arguments})',
@@ -58,8 +54,19 @@ def _option(name: str, value: Any) -> str:
     """A setting as the command takes it: a flag, once per value, or with its value."""
     if isinstance(value, bool):
         return f"--{name}" if value else f"--no-{name}"
-    values = value if isinstance(value, list) else [value]
+    if isinstance(value, ForecasterSpec):
+        value = value.kind
+    if name == "labels":
+        value = ",".join(value)
+    values = value if isinstance(value, tuple) else [value]
     return " ".join(f"--{name} {shlex.quote(str(one))}" for one in values)
+
+
+def _python(value: Any) -> str:
+    """A setting as Python takes it."""
+    if isinstance(value, ForecasterSpec):
+        return f"forecause.{type(value).__name__.removesuffix('Settings')}(...)"
+    return repr(list(value)) if isinstance(value, tuple) else repr(value)
 
 
 def _command(arguments: list[str]) -> str | None:

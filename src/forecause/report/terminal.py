@@ -17,8 +17,8 @@ from forecause.progress import QUIET, Progress, TerminalProgress
 if TYPE_CHECKING:
     import pandas as pd
 
-    from forecause.discovery import Discovery
     from forecause.evaluate import Evaluation
+    from forecause.result import Result
 
 
 MOST_EDGES = 40  # shown on the terminal; all are in edges.csv
@@ -29,7 +29,7 @@ def progress(quiet: bool) -> Progress:
     return QUIET if quiet else TerminalProgress()
 
 
-def show_discovery(found: Discovery, folder: Path) -> None:
+def show_discovery(found: Result, folder: Path) -> None:
     """The strongest edges, how well each variable is forecast, and where the results are."""
     console = Console()
     data = found.data
@@ -72,7 +72,7 @@ def show_scores(metrics: Mapping[str, Any]) -> None:
     Console().print(table)
 
 
-def show_power(found: Discovery, as_json: bool) -> None:
+def show_power(found: Result, as_json: bool) -> None:
     """Recovered and false edges per strength, and the answer in words."""
     power = found.measured_power
     if power is None:
@@ -114,7 +114,7 @@ def show_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
-def _edge_table(found: Discovery) -> Table:
+def _edge_table(found: Result) -> Table:
     table = Table("source", "target", "lag", "score", "effect", "share", "confidence")
     for edge in found.graph.edges.head(MOST_EDGES).to_dict(orient="records"):
         table.add_row(
@@ -126,7 +126,7 @@ def _edge_table(found: Discovery) -> Table:
     return table
 
 
-def _domain_table(found: Discovery) -> Table:
+def _domain_table(found: Result) -> Table:
     table = Table("domain", "windows", "edges")
     for name, windows in found.data.domain_windows.items():
         graph = found.graph.domains.get(name)
@@ -136,7 +136,7 @@ def _domain_table(found: Discovery) -> Table:
     return table
 
 
-def _in_common(found: Discovery) -> str:
+def _in_common(found: Result) -> str:
     shared, changing = len(found.graph.invariant), len(found.graph.changes)
     return f"graph per domain: {shared} edges in all of them, {changing} in some"
 

@@ -13,7 +13,7 @@ from forecause.graph.columns import edge_records
 from forecause.report.history import lag_text
 
 if TYPE_CHECKING:
-    from forecause.discovery import Discovery
+    from forecause.result import Result
 
 CLEAR_SIGN = 0.5  # a sign shared by fewer samples (net) than this is called mixed
 
@@ -73,7 +73,7 @@ def _moves(response: Mapping[str, Any], source: str, target: str, sd: float) -> 
     return [f"{start} the forecast of {target} moves by {span / sd:.2g} standard deviations"]
 
 
-def verdict(found: Discovery) -> list[str]:
+def verdict(found: Result) -> list[str]:
     """What a reader should take away, most important first."""
     edges, time = found.graph.edges, found.evidence.get("time", {})
     if not len(edges):
@@ -125,7 +125,7 @@ def chosen_losses(losses: pd.DataFrame) -> pd.Series[Any]:
     return pd.Series([float(row[row["chosen"]]) for row in rows], index=losses.index)
 
 
-def assumptions(found: Discovery) -> list[tuple[str, str]]:
+def assumptions(found: Result) -> list[tuple[str, str]]:
     """(what is taken for granted, what happens where it fails), in plain words."""
     span = lag_text(found.graph.max_lag, found.evidence.get("time", {}))
     steady = (

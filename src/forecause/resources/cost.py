@@ -28,8 +28,7 @@ from forecause.edges.nested_models import WORK as TEST_WORK
 from forecause.edges.reading import READ_WINDOWS
 from forecause.forecast.forecaster import Forecaster, ForecasterSettings
 from forecause.forecast.models.additive import AdditiveSettings
-from forecause.forecast.registry import preset_settings, seeded_build
-from forecause.forecast.screen import sized
+from forecause.forecast.selection import seeded_build
 from forecause.forecast.training.loop import TrainedSettings
 from forecause.regression.moments import WORK as FIT_WORK
 from forecause.regression.sample import MOST_WINDOWS
@@ -63,21 +62,22 @@ class Cost:
         )
 
 
-def expected_cost(windows: Windows, kinds: Sequence[str], preset: str = "default") -> Cost:
-    """What fitting these kinds to the windows, reading and testing them will take."""
+def expected_cost(windows: Windows, tried: Sequence[ForecasterSettings]) -> Cost:
+    """What fitting these forecasters to the windows, reading and testing them will take."""
     seconds = {"start": STARTUP, "tests": test_seconds(windows)}
     steps = {}
-    for kind in kinds:
-        settings = sized(preset_settings(kind, preset), windows.inputs)
+    for spec in tried:
+        settings = spec.sized(windows.inputs)
+        kind = settings.kind
         if isinstance(settings, TrainedSettings):
             most, fits = settings.training.max_steps, max(1, len(settings.sparsity))
             batches = READ_WINDOWS / settings.training.batch_size
-            seconds[kind] = step_seconds(kind, settings, windows) * (fits * most + 2 * batches)
+            seconds[kind] = step_seconds(settings, windows) * (fits * most + 2 * batches)
             if most:  # a network that is used as it is has no steps to cut
                 steps[kind] = most
         else:
-            seconds[kind] = fit_seconds(windows, _features(kind, windows))
-    return Cost(seconds, memory_gb(windows, kinds), steps)
+            seconds[kind] = fit_seconds(windows, settings.features(windows.inputs))
+    return Cost(seconds, memory_gb(windows, tried), steps)
 
 
 def fit_seconds(windows: Windows, features: int) -> float:
@@ -100,23 +100,22 @@ def test_seconds(windows: Windows) -> float:
     return (work + windows.shape[1] * each) / (TEST_SHARE * matmul_speed())
 
 
-def step_seconds(kind: str, settings: ForecasterSettings, windows: Windows) -> float:
+def step_seconds(settings: TrainedSettings, windows: Windows) -> float:
     """Of one training step of a network, timed on windows of the data."""
-    assert isinstance(settings, TrainedSettings)
-    model = seeded_build(kind, windows.shape, settings, seed=0)
+    model = seeded_build(settings, windows.shape, seed=0)
     size = min(settings.training.batch_size, len(windows))
     batch = windows.draw(np.arange(size))
     return best_of(training_step(model, batch), TIMED_STEPS)
 
 
-def memory_gb(windows: Windows, kinds: Sequence[str]) -> float:
+def memory_gb(windows: Windows, tried: Sequence[ForecasterSettings]) -> float:
     """The table unless it stays on disk, the sample that is tested, and the largest Gram matrix
     with its parts."""
     table = windows.panel.values
     held = 0 if _is_mapped(table) else table.nbytes
     steps, columns = windows.shape
     sample = min(len(windows), MOST_WINDOWS) * (steps + 1) * columns * 4
-    features = max([windows.inputs, *(_features(kind, windows) for kind in kinds)])
+    features = max([windows.inputs, *(spec.features(windows.inputs) for spec in tried)])
     return BASE_GB + (held + 2 * sample + 10 * features**2 * 8) / 1e9
 
 
@@ -132,10 +131,6 @@ def in_words(seconds: float) -> str:
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def _features(kind: str, windows: Windows) -> int:
-    return windows.inputs * (AdditiveSettings().knots - 1 if kind == "additive" else 1)
 
 
 @cache

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from forecause.data.windows import Windows
-from forecause.forecast import Fitted
 from forecause.forecast.forecaster import Forecaster
+from forecause.forecast.selection import Fitted
 from forecause.progress import QUIET, Progress
 from forecause.resources.workers import HERE, Workers, gather
 

@@ -2,10 +2,9 @@ import numpy as np
 import pytest
 import torch
 
+from fitted import build, fit_forecaster, kinds_tried, preset_settings
 from forecause.data import Panel, Windows
 from forecause.errors import InputError
-from forecause.forecast import build, fit_forecaster, preset_settings
-from forecause.forecast.fitting import kinds_tried
 from forecause.forecast.forecaster import squared_errors
 from forecause.forecast.models.choice import choose
 from forecause.forecast.models.linear import Linear, LinearSettings

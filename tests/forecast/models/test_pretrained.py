@@ -9,10 +9,10 @@ from safetensors.torch import load_file, save_file
 from sklearn.linear_model import Ridge
 
 import forecause as fc
+from fitted import fit_forecaster
 from forecause.attribute import relevance
 from forecause.data import Panel, Windows
 from forecause.errors import InputError
-from forecause.forecast import fit_forecaster
 from forecause.forecast.backward import CP_LRP
 from forecause.forecast.forecaster import Lesson, squared_errors
 from forecause.forecast.models.pretrained import Pretrained, PretrainedSettings

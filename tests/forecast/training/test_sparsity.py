@@ -4,6 +4,8 @@ import torch
 from torch import nn
 
 import forecause as fc
+from fitted import preset_settings
+from forecause.config import ForecasterSpec
 from forecause.data.windows import Window
 from forecause.forecast.backward import PLAIN
 from forecause.forecast.forecaster import Forecaster, Lesson, squared_errors
@@ -12,7 +14,6 @@ from forecause.forecast.models.vector_transformer import (
     VectorTransformer,
     VectorTransformerSettings,
 )
-from forecause.forecast.registry import FORECASTERS, NEURAL, preset_settings
 from forecause.forecast.training.loop import TrainingSettings
 from forecause.forecast.training.sparsity import TRIED, Penalty, learn_sparsely
 from systems import windows_of
@@ -166,10 +167,10 @@ def test_targets_stop_together_so_that_their_slopes_can_be_compared():
 
 
 def test_the_preset_is_for_networks_and_default_ones_stay_as_they_are():
-    for kind in FORECASTERS:
+    for kind in ForecasterSpec.known:
         default, sparse = (preset_settings(kind, preset) for preset in ("default", "sparse"))
         assert getattr(default, "sparsity", ()) == ()
-        if kind in NEURAL:
+        if ForecasterSpec.known[kind].can_be_sparse:
             assert sparse.sparsity == TRIED
         else:
             assert sparse == default
@@ -182,7 +183,7 @@ def test_the_same_seed_gives_the_same_weights():
 
 
 def test_a_run_with_the_preset_comes_back_from_disk_with_its_weight(tmp_path, monkeypatch):
-    monkeypatch.setattr("forecause.forecast.registry.TRIED", (0.1,))
+    monkeypatch.setattr("forecause.forecast.training.loop.TRIED", (0.1,))
     found = fc.discover(noisy(60), 1, forecaster="mlp", preset="sparse")
     found.save(tmp_path / "run")
     again = fc.load(tmp_path / "run")

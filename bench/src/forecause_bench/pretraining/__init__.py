@@ -14,8 +14,8 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from forecause.config import Settings
 from forecause.errors import InputError
-from forecause.forecast.forecaster import Settings
 from forecause.forecast.models.pretrained.context import MOST_WINDOWS, Context
 from forecause.forecast.models.pretrained.network import (
     ContextNetwork,

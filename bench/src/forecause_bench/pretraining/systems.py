@@ -11,7 +11,7 @@ from scipy.signal import lfilter
 from torch import Tensor
 
 from forecause.errors import InputError
-from forecause.simulate import simulate
+from forecause.simulation import simulate
 
 Array = npt.NDArray[np.float64]
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor
 
 from forecause.forecast.backward import PLAIN, Rules, activation
 from forecause.forecast.forecaster import Forecaster, ForecasterSettings, Lesson
+from forecause.forecast.models.by_domain import by_domain
 from forecause.regression.moments import Moments, cross_validated
 from forecause.regression.splines import place_knots, spline_slopes, spline_terms
 
@@ -14,14 +17,24 @@ from forecause.regression.splines import place_knots, spline_slopes, spline_term
 class AdditiveSettings(ForecasterSettings):
     """Each input enters as a natural cubic spline: a line and `knots` - 2 bends."""
 
+    kind: ClassVar[str] = "additive"
+    closed_form: ClassVar[bool] = True
+    adds_up: ClassVar[bool] = True
+    instant: ClassVar[bool] = True
+
     knots: int = 5
     ridges: tuple[float, ...] = (0.0, 1e-4, 1e-3, 1e-2, 1e-1, 0.3, 1.0, 3.0, 10.0)
+
+    def build(self, shape: tuple[int, int]) -> Forecaster:
+        return by_domain(self, lambda plain: Additive(shape, plain), shape)
+
+    def features(self, inputs: int) -> int:
+        return (self.knots - 1) * inputs
 
 
 class Additive(Forecaster):
     """X_i,t = intercept + sum over sources and lags of a smooth curve of X_source,t-lag."""
 
-    kind = "additive"
     settings: AdditiveSettings
 
     def __init__(self, shape: tuple[int, int], settings: AdditiveSettings) -> None:
@@ -49,6 +62,10 @@ class Additive(Forecaster):
             return super().jacobian(past, rules, domain)
         slopes = spline_slopes(past, self.get_buffer("knots"))
         return torch.einsum("blsk,tlsk->btls", slopes, self.get_buffer("weight"))
+
+    def contribution(self, target: int, step: int, source: int, values: Tensor) -> Tensor:
+        terms = spline_terms(values[:, None], self.get_buffer("knots")[source, None])[:, 0]
+        return terms @ self.get_buffer("weight")[target, step, source]
 
     def fit(self, lesson: Lesson) -> None:
         lesson.progress.step("fitting the additive model", 0.0)

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import cast
+from typing import TypeVar, cast
 
 import torch
 from torch import Tensor, nn
 
 from forecause.forecast.backward import PLAIN, Rules
-from forecause.forecast.forecaster import Forecaster, Lesson, Settings
+from forecause.forecast.forecaster import Forecaster, ForecasterSettings, Lesson
 from forecause.progress import QUIET
+
+Plain = TypeVar("Plain", bound=ForecasterSettings)
 
 
 class ByDomain(Forecaster):
     """Members of one kind; each forecasts the windows of its own domain."""
 
     def __init__(
-        self, shape: tuple[int, int], settings: Settings, members: Sequence[Forecaster]
+        self, shape: tuple[int, int], settings: ForecasterSettings, members: Sequence[Forecaster]
     ) -> None:
         super().__init__(shape, settings)
-        self.kind = members[0].kind
         self.members = nn.ModuleList(members)
 
     @property
@@ -59,3 +60,13 @@ class ByDomain(Forecaster):
             answer(self._each()[d], past[rows]) for d, rows in zip(present, places, strict=True)
         ]
         return torch.cat(answers)[torch.cat(places).argsort()]
+
+
+def by_domain(
+    settings: Plain, build: Callable[[Plain], Forecaster], shape: tuple[int, int]
+) -> Forecaster:
+    """The forecaster itself, or where the settings tell domains apart one for each of them."""
+    if not settings.domains:
+        return build(settings)
+    plain = settings.model_copy(update={"domains": 0})
+    return ByDomain(shape, settings, [build(plain) for _ in range(settings.domains)])

@@ -3,28 +3,75 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
-import numpy as np
 import torch
+from pydantic import field_validator
 from torch import Tensor, nn
 
+from forecause.config import EVERY_HEAD, ForecasterSpec, Settings
 from forecause.data.windows import Window
 from forecause.forecast.backward import PLAIN, Rules
-from forecause.forecast.forecaster import Forecaster, Lesson, Settings
+from forecause.forecast.forecaster import Forecaster, ForecasterSettings, Lesson
+from forecause.regression.residuals import clearly_better
 
 
-class ChoiceSettings(Settings):
-    """Which member forecasts each target, by its label, and the settings of every one in use."""
+class Member(Settings):
+    """Which forecaster a member is, and its settings."""
 
-    kinds: tuple[str, ...]  # (target,)
-    members: dict[str, dict[str, Any]]
+    kind: str
+    settings: dict[str, Any]
+
+    @classmethod
+    def of(cls, forecaster: Forecaster) -> Member:
+        """How a fitted forecaster is written down."""
+        return cls(
+            kind=forecaster.settings.kind,
+            settings=forecaster.settings.model_dump(mode="json"),
+        )
+
+    def build(self, shape: tuple[int, int]) -> Forecaster:
+        """The forecaster, unfitted."""
+        spec = ForecasterSpec.named(self.kind)(**self.settings)
+        assert isinstance(spec, ForecasterSettings)
+        return spec.build(shape)
+
+
+class ChoiceSettings(ForecasterSettings):
+    """Which member forecasts each target, by its label, and what every member in use is."""
+
+    kind: ClassVar[str] = "auto"
+
+    kinds: tuple[str, ...]  # (target,) the label of its member
+    members: dict[str, Member]
+
+    @field_validator("members", mode="before")
+    @classmethod
+    def _of_version_0_1(cls, members: Any) -> Any:
+        """Version 0.1 wrote the settings alone and told the kind by the label."""
+        if not isinstance(members, dict):
+            return members
+        return {
+            label: saved
+            if isinstance(saved, Member) or set(saved) == {"kind", "settings"}
+            else {"kind": _kind_of_label(label), "settings": saved}
+            for label, saved in members.items()
+        }
+
+    def build(self, shape: tuple[int, int]) -> Choice:
+        return Choice(shape, self, {name: m.build(shape) for name, m in self.members.items()})
+
+
+def _kind_of_label(label: str) -> str:
+    """`mlp-gaussian` is an mlp with another head, `linear-by-domain` a linear one per domain."""
+    for ending in ("-by-domain", *(f"-{head}" for head in EVERY_HEAD)):
+        label = label.removesuffix(ending)
+    return label
 
 
 class Choice(Forecaster):
     """Several fitted forecasters; each target is read from one of them."""
 
-    kind = "auto"
     settings: ChoiceSettings
 
     def __init__(
@@ -61,14 +108,11 @@ class Choice(Forecaster):
         answers = {k: answer(cast(Forecaster, member)) for k, member in self.members.items()}
         return torch.stack([answers[k][:, i] for i, k in enumerate(self.settings.kinds)], dim=1)
 
+    def member_of(self, column: int) -> Forecaster:
+        return cast(Forecaster, self.members[self.settings.kinds[column]])
+
     def fit(self, lesson: Lesson) -> None:
         raise NotImplementedError("the members are fitted before they are chosen from")
-
-
-def clearly_better(errors: Tensor, rival: Tensor, by: float = 1.0) -> bool:
-    """Whether the rival's errors (window,) are lower by more than so many standard errors."""
-    gain = (errors - rival).double().numpy()
-    return bool(gain.mean() > by * gain.std() / np.sqrt(len(gain)))
 
 
 def choose(members: Sequence[Forecaster], errors: Sequence[Tensor]) -> Choice:
@@ -87,7 +131,7 @@ def choose(members: Sequence[Forecaster], errors: Sequence[Tensor]) -> Choice:
     used = {m.label: m for m in members if m.label in kinds}
     settings = ChoiceSettings(
         kinds=tuple(kinds),
-        members={kind: m.settings.model_dump(mode="json") for kind, m in used.items()},
+        members={label: Member.of(m) for label, m in used.items()},
     )
     shape = (members[0].max_lag, members[0].n_variables)
     return Choice(shape, settings, used)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, Literal, cast
 
 import torch
 from pydantic import Field, field_validator
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from forecause.config import PLAIN_READOUTS, ForecasterSpec
 from forecause.errors import InputError
 from forecause.forecast.backward import PLAIN, Rules
 from forecause.forecast.models.chronos_base import checksum, load_base, norm_weights
@@ -21,6 +22,10 @@ ROWS_AT_ONCE = 128  # variates in one call: its group attention costs their numb
 
 class ChronosSettings(TrainedSettings):
     """The default fine-tunes the norm layers and the node embedding; `zero_shot` trains nothing."""
+
+    kind: ClassVar[str] = "chronos"
+    readouts: ClassVar[tuple[str, ...]] = PLAIN_READOUTS
+    weights_use: ClassVar[Literal["none", "optional", "required"]] = "required"
 
     weights: str = "amazon/chronos-2"  # a hub id, or a folder with config and safetensors
     patches: int = Field(default=20, ge=1)  # the longest context; the paper's 20 in and 1 out
@@ -35,6 +40,13 @@ class ChronosSettings(TrainedSettings):
         """A folder's full path, so that a saved run finds it from anywhere."""
         folder = Path(weights).expanduser()
         return str(folder.resolve()) if folder.is_dir() else weights
+
+    @classmethod
+    def of_preset(cls, preset: str) -> ForecasterSpec:
+        return cls.zero_shot(cls().weights) if preset == "quick" else cls()
+
+    def build(self, shape: tuple[int, int]) -> Chronos:
+        return Chronos(shape, self)
 
     @classmethod
     def zero_shot(cls, weights: str, patches: int = 20) -> ChronosSettings:
@@ -56,7 +68,6 @@ class Chronos(Trained):
     base weights.
     """
 
-    kind = "chronos"
     read_windows = 100  # a gradient of the published model takes seconds
     settings: ChronosSettings
     base: nn.Module

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 
-from forecause.config import HeadName
 from forecause.forecast.backward import PLAIN, Rules, activation
-from forecause.forecast.training.loop import Trained, TrainedSettings, TrainingSettings
+from forecause.forecast.training.loop import NetworkSettings, Trained, TrainingSettings
 
 
-class CNNSettings(TrainedSettings):
+class CNNSettings(NetworkSettings):
     """Two convolutions along time, then one linear layer from all positions to all targets."""
+
+    kind: ClassVar[str] = "cnn"
 
     channels: int = 64
     kernel: int = 3
-    head: HeadName = "mse"
     training: TrainingSettings = TrainingSettings(learning_rate=1e-3, batch_size=128)
+
+    def build(self, shape: tuple[int, int]) -> CNN:
+        return CNN(shape, self)
 
 
 class CNN(Trained):
     """X_t = linear(conv(conv(past))), the full window at once; a domain shifts the channels."""
 
-    kind = "cnn"
     settings: CNNSettings
 
     def __init__(self, shape: tuple[int, int], settings: CNNSettings) -> None:

@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from forecause.config import HeadName
+from forecause.config import EVERY_READOUT
 from forecause.data.windows import Window
 from forecause.forecast.backward import PLAIN, Rules, activation, layer_norm, scale_gradient
 from forecause.forecast.forecaster import Forecaster
-from forecause.forecast.training.loop import Trained, TrainedSettings, TrainingSettings
+from forecause.forecast.training.loop import NetworkSettings, Trained, TrainingSettings
 
 
-class DeepTransformerSettings(TrainedSettings):
+class DeepTransformerSettings(NetworkSettings):
     """Exactly as published: deep with 4 layers, shallow with 1."""
+
+    kind: ClassVar[str] = "deep-transformer"
+    readouts: ClassVar[tuple[str, ...]] = EVERY_READOUT
 
     width: int = 64  # d, the size of a token
     heads: int = 4
     layers: int = 4
     static_bias: bool = False  # a learnable logit per head, query token and key token
     teacher_forcing: bool = True  # learn from the forecast at every position, not only the last
-    head: HeadName = "mse"
     training: TrainingSettings = TrainingSettings.paper()
+
+    def build(self, shape: tuple[int, int]) -> DeepTransformer:
+        return DeepTransformer(shape, self)
 
 
 @dataclass(frozen=True)
@@ -95,7 +101,6 @@ class DeepTransformer(Trained):
     """A token sees every token of its own and earlier time steps; the output at the token of
     variable i and step tau is the forecast of variable i at tau + 1."""
 
-    kind = "deep-transformer"
     settings: DeepTransformerSettings
 
     def __init__(self, shape: tuple[int, int], settings: DeepTransformerSettings) -> None:

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor
 
 from forecause.forecast.backward import PLAIN, Rules
 from forecause.forecast.forecaster import Forecaster, ForecasterSettings, Lesson
+from forecause.forecast.models.by_domain import by_domain
 from forecause.regression.moments import Moments, cross_validated, flat
 
 
 class LinearSettings(ForecasterSettings):
     """Penalties tried, relative to the number of windows; 0 is ordinary least squares."""
 
+    kind: ClassVar[str] = "linear"
+    closed_form: ClassVar[bool] = True
+    adds_up: ClassVar[bool] = True
+    instant: ClassVar[bool] = True
+
     ridges: tuple[float, ...] = (0.0, 1e-3, 1e-2, 1e-1, 0.3, 1.0, 3.0, 10.0)
+
+    def build(self, shape: tuple[int, int]) -> Forecaster:
+        return by_domain(self, lambda plain: Linear(shape, plain), shape)
 
 
 class Linear(Forecaster):
     """X_t = intercept + sum over lags of A_lag X_{t-lag}."""
 
-    kind = "linear"
     settings: LinearSettings
 
     def __init__(self, shape: tuple[int, int], settings: LinearSettings) -> None:
@@ -35,6 +45,9 @@ class Linear(Forecaster):
 
     def jacobian(self, past: Tensor, rules: Rules = PLAIN, domain: Tensor | None = None) -> Tensor:
         return self.get_buffer("weight").expand(len(past), -1, -1, -1)
+
+    def contribution(self, target: int, step: int, source: int, values: Tensor) -> Tensor:
+        return values * self.get_buffer("weight")[target, step, source]
 
     def fit(self, lesson: Lesson) -> None:
         lesson.progress.step("fitting the linear model", 0.0)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import ClassVar, Self
+
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
 from forecause.forecast.backward import Rules, activation
@@ -14,7 +17,15 @@ from forecause.forecast.models.separate import Separate, SeparateSettings
 class MLPSettings(SeparateSettings):
     """Two hidden layers per target; the linear path starts at the closed-form fit."""
 
-    hidden: int = 32
+    kind: ClassVar[str] = "mlp"
+
+    hidden: int = Field(default=32, ge=2)
+
+    def build(self, shape: tuple[int, int]) -> MLP:
+        return MLP(shape, self)
+
+    def halved(self) -> Self:
+        return self.model_copy(update={"hidden": self.hidden // 2})
 
 
 class MLP(Separate):
@@ -24,7 +35,6 @@ class MLP(Separate):
     path of its own and an embedding that shifts the first hidden layer.
     """
 
-    kind = "mlp"
     separate_targets = True
     settings: MLPSettings
 

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Self
 
 import torch
 from torch import Tensor
 
-from forecause.config import HeadName
 from forecause.data.windows import Window
 from forecause.forecast.backward import PLAIN, Rules
-from forecause.forecast.training.loop import Trained, TrainedSettings
+from forecause.forecast.training.loop import NetworkSettings, Trained
+
+MANY, MOST_INPUTS = 100, 40  # beyond so many inputs, each target of a network reads so many
 
 
-class SeparateSettings(TrainedSettings):
+class SeparateSettings(NetworkSettings):
     """What the settings of every such forecaster hold."""
 
     inputs: int = 0  # how many each target reads, those of `read_only`; 0: all
-    head: HeadName = "mse"
+
+    def sized(self, inputs: int) -> Self:
+        """Where there are many inputs, each target reads the strongest alone."""
+        return self.model_copy(update={"inputs": MOST_INPUTS}) if inputs > MANY else self
 
 
 class Separate(Trained):
@@ -39,6 +44,10 @@ class Separate(Trained):
     @abstractmethod
     def run(self, copies: Tensor, domain: Tensor | None, rules: Rules) -> Tensor:
         """Copies (target, batch, input) -> outputs (batch, target, output)."""
+
+    @property
+    def reads_few(self) -> bool:
+        return self.settings.inputs > 0
 
     def read_only(self, places: Tensor) -> None:
         """Keep every target to these places (target, input), before fitting."""

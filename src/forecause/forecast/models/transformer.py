@@ -9,21 +9,40 @@ every target can attend to inputs of its own.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from forecause.config import EVERY_READOUT, ForecasterSpec
 from forecause.forecast.backward import PLAIN, Rules, activation, layer_norm, scale_gradient
+from forecause.forecast.models.deep_transformer import DeepTransformerSettings
 from forecause.forecast.models.separate import Separate, SeparateSettings
 
 
 class TransformerSettings(SeparateSettings):
     """The best found on a 2-core CPU; for the published model see deep_transformer.py."""
 
+    kind: ClassVar[str] = "transformer"
+    readouts: ClassVar[tuple[str, ...]] = EVERY_READOUT
+    token_per_input: ClassVar[bool] = True
+
     width: int = 32  # d, the size of a token
     heads: int = 4
+
+    @classmethod
+    def of_preset(cls, preset: str) -> ForecasterSpec:
+        """The preset `paper` is the published model, another one."""
+        if preset == "paper":
+            return DeepTransformerSettings.of_preset(preset)
+        return super().of_preset(preset)
+
+    def build(self, shape: tuple[int, int]) -> Transformer:
+        return Transformer(shape, self)
+
+    def halved(self) -> Self:
+        return self.model_copy(update={"width": self.width // 2, "heads": self.heads // 2})
 
 
 class _Parts(NamedTuple):
@@ -38,7 +57,6 @@ class _Parts(NamedTuple):
 class Transformer(Separate):
     """The query of target i is the token of its latest value; its output is the forecast."""
 
-    kind = "transformer"
     settings: TransformerSettings
 
     def __init__(self, shape: tuple[int, int], settings: TransformerSettings) -> None:

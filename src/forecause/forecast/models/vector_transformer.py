@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from forecause.config import HeadName
 from forecause.forecast.backward import PLAIN, Rules, layer_norm
 from forecause.forecast.models.deep_transformer import (
     Block,
@@ -15,18 +15,22 @@ from forecause.forecast.models.deep_transformer import (
     Prior,
     run_blocks,
 )
-from forecause.forecast.training.loop import Trained, TrainedSettings
+from forecause.forecast.training.loop import NetworkSettings, Trained
 
 QUIET = 0.3  # size of a value's first weights against the embedding of its step
 
 
-class VectorTransformerSettings(TrainedSettings):
+class VectorTransformerSettings(NetworkSettings):
     """One layer and one head, as the paper has it for small recorded data."""
+
+    kind: ClassVar[str] = "vector"
 
     width: int = 64  # d, the size of a token
     heads: int = 1
     layers: int = 1
-    head: HeadName = "mse"
+
+    def build(self, shape: tuple[int, int]) -> VectorTransformer:
+        return VectorTransformer(shape, self)
 
     @property
     def block(self) -> DeepTransformerSettings:
@@ -44,7 +48,6 @@ class VectorTransformer(Trained):
     of a lag as a whole, and could not tell a lag's parents from those of another.
     """
 
-    kind = "vector"
     settings: VectorTransformerSettings
 
     def __init__(self, shape: tuple[int, int], settings: VectorTransformerSettings) -> None:

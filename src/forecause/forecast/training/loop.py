@@ -6,27 +6,28 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from forecause.config import EVERY_HEAD, ForecasterSpec, HeadName, Settings
 from forecause.data.windows import Window, Windows
 from forecause.errors import TrainingError
 from forecause.forecast.forecaster import (
     Forecaster,
     ForecasterSettings,
     Lesson,
-    Settings,
     over_windows,
 )
-from forecause.forecast.models.choice import clearly_better
 from forecause.forecast.training import distributed
 from forecause.forecast.training.distributed import Ranks
-from forecause.forecast.training.sparsity import Penalty, learn_sparsely
+from forecause.forecast.training.sparsity import TRIED, Penalty, learn_sparsely
+from forecause.regression.residuals import clearly_better
 
 WATCHED = 4096  # held-out windows looked at to decide when to stop
+QUICK_STEPS = 1000  # of training, at most, under the preset quick
 SMALL_STEP = 20_000_000  # work of a batch below which one thread is fastest
 CLEARLY = 3.0  # standard errors of the difference, for one of several targets
 PROGRESS = 1e-4  # fall of the held-out loss that counts as progress
@@ -62,6 +63,35 @@ class TrainedSettings(ForecasterSettings):
 
     training: TrainingSettings = TrainingSettings()
     sparsity: tuple[float, ...] = ()  # weights of the gradients' penalty, smallest first
+
+    @classmethod
+    def of_preset(cls, preset: str) -> ForecasterSpec:
+        settings = cls()
+        if preset == "quick":
+            return settings.trained_with(max_steps=QUICK_STEPS, rate_drops=1)
+        return settings
+
+    def trained_with(self, **changes: Any) -> Self:
+        """The same with other fields of `training`."""
+        training = self.training.model_copy(update=changes)
+        return self.model_copy(update={"training": training})
+
+
+class NetworkSettings(TrainedSettings):
+    """What the settings of our own networks hold: any head, and sparse gradients if asked for."""
+
+    head_names: ClassVar[tuple[str, ...]] = EVERY_HEAD
+    can_be_sparse: ClassVar[bool] = True
+
+    head: HeadName = "mse"
+
+    @classmethod
+    def of_preset(cls, preset: str) -> ForecasterSpec:
+        if preset != "sparse":
+            return super().of_preset(preset)
+        # one fit for each weight, meant for few rows
+        brief = cls().trained_with(max_steps=1000, look_every=50, patience=3, rate_drops=1)
+        return brief.model_copy(update={"sparsity": TRIED})
 
 
 class Trained(Forecaster):

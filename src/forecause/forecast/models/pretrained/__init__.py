@@ -9,6 +9,7 @@ import torch
 from pydantic import field_validator
 from torch import Tensor, nn
 
+from forecause.config import ForecasterSpec
 from forecause.data.windows import Window, Windows
 from forecause.forecast.backward import PLAIN, Rules, activation
 from forecause.forecast.forecaster import Lesson
@@ -22,6 +23,10 @@ OWN_WEIGHTS = Path(__file__).with_name("weights.safetensors")  # forecause pretr
 
 class PretrainedSettings(TrainedSettings):
     """These fine-tune norm layers and node vectors; `zero_shot`, the default, trains nothing."""
+
+    kind: ClassVar[str] = "pretrained"
+    instant: ClassVar[bool] = True
+    weights_use: ClassVar[Literal["none", "optional", "required"]] = "optional"
 
     weights: str | None = None  # what `forecause pretrain` wrote; None: those that come with it
     network: NetworkSettings | None = None  # None: as in the weights, which are then loaded
@@ -44,6 +49,13 @@ class PretrainedSettings(TrainedSettings):
         return weights if weights is None else str(Path(weights).expanduser().resolve())
 
     @classmethod
+    def of_preset(cls, preset: str) -> ForecasterSpec:
+        return cls() if preset == "paper" else cls.zero_shot()
+
+    def build(self, shape: tuple[int, int]) -> Pretrained:
+        return Pretrained(shape, self)
+
+    @classmethod
     def zero_shot(cls) -> PretrainedSettings:
         """The pretrained weights as they are, with random node vectors."""
         return cls(training=TrainingSettings(max_steps=0))
@@ -57,7 +69,6 @@ class Pretrained(Trained):
     forecast the other half. With `domains`, each has a context and equations of its own.
     """
 
-    kind = "pretrained"
     logits: ClassVar[bool] = False
     settings: PretrainedSettings
 

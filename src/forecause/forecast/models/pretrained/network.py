@@ -9,7 +9,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from forecause.forecast.forecaster import Settings
+from forecause.config import Settings
 from forecause.forecast.models.pretrained.context import ABOUT, SOLUTIONS, TERMS, Context, terms
 
 TOKENS_AT_ONCE = 20_000  # of all systems and targets together

@@ -13,7 +13,7 @@ from scipy.special import bdtrc
 from forecause.errors import InputError
 
 if TYPE_CHECKING:
-    from forecause.simulate.settings import Settings
+    from forecause.simulation.settings import Settings
 
 
 class Parent(NamedTuple):

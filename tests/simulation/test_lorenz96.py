@@ -3,7 +3,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from forecause.errors import InputError
-from forecause.simulate import lorenz96
+from forecause.simulation import lorenz96
 
 
 def derivative(_, x, forcing):

@@ -11,11 +11,11 @@ import pandas as pd
 
 from forecause.errors import InputError
 from forecause.graph.lagged import LaggedGraph
-from forecause.simulate.noise import Noise, draw_noise
-from forecause.simulate.result import Simulated
-from forecause.simulate.settings import Settings
-from forecause.simulate.structure import draw_structure, rewired
-from forecause.simulate.system import System, draw_mechanisms
+from forecause.simulation.noise import Noise, draw_noise
+from forecause.simulation.result import Simulated
+from forecause.simulation.settings import Settings
+from forecause.simulation.structure import draw_structure, rewired
+from forecause.simulation.system import System, draw_mechanisms
 
 Array = npt.NDArray[np.float64]
 

@@ -5,8 +5,8 @@ import pytest
 from scipy.linalg import solve_discrete_lyapunov
 from scipy.special import expit
 
-from forecause.simulate import System, simulate
-from forecause.simulate.mechanisms import Network
+from forecause.simulation import System, simulate
+from forecause.simulation.mechanisms import Network
 
 FORMS = ("linear", "piecewise-linear", "monotonic", "trigonometric", "mlp-add", "mlp-concat")
 MIXTURES = ("piecewise-linear+monotonic", "linear+mlp-add+mlp-concat")

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from forecause.simulate import Simulated, simulate
+from forecause.simulation import Simulated, simulate
 
 PURE_NOISE = {"autoregression": 0.0, "in_degree": 0.0, "nodes": 4, "rows": 40_000}
 UNIT_LAWS = {

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy.linalg import block_diag
 from scipy.special import expit
 
-from forecause.simulate.mechanisms import HIDDEN, Form, Network
+from forecause.simulation.mechanisms import HIDDEN, Form, Network
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]

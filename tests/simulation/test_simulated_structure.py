@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forecause.simulate import Simulated, simulate
+from forecause.simulation import Simulated, simulate
 
 
 def in_degrees(simulated: Simulated) -> np.ndarray:

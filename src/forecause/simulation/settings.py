@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from forecause.errors import InputError
-from forecause.simulate.mechanisms import MECHANISMS
-from forecause.simulate.noise import NOISE_KINDS
-from forecause.simulate.structure import largest_in_degree
+from forecause.simulation.mechanisms import MECHANISMS
+from forecause.simulation.noise import NOISE_KINDS
+from forecause.simulation.structure import largest_in_degree
 
 
 @dataclass(frozen=True)

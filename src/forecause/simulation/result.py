@@ -14,7 +14,7 @@ import pandas as pd
 
 from forecause.errors import InputError
 from forecause.graph.lagged import LaggedGraph
-from forecause.simulate.system import System
+from forecause.simulation.system import System
 
 if TYPE_CHECKING:
     from forecause.data.panel import Panel

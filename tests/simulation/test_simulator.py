@@ -8,7 +8,7 @@ import pytest
 
 from forecause.errors import InputError
 from forecause.graph.lagged import LaggedGraph
-from forecause.simulate import simulate
+from forecause.simulation import simulate
 
 
 def significant(values: np.ndarray, names: tuple[str, ...], max_lag: int) -> set:
@@ -168,7 +168,7 @@ def test_an_exploding_draw_is_replaced_by_a_tame_one_always_the_same():
 
 
 def test_when_every_draw_explodes_the_request_is_refused(monkeypatch):
-    monkeypatch.setattr("forecause.simulate.simulator.DRAWS", 1)
+    monkeypatch.setattr("forecause.simulation.simulator.DRAWS", 1)
     with pytest.raises(InputError, match=r"All 1 piecewise-linear systems .* exploded"):
         simulate(**RUNAWAY)
 

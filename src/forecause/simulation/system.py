@@ -12,8 +12,8 @@ import pandas as pd
 
 from forecause.errors import InputError
 from forecause.graph.lagged import LaggedGraph
-from forecause.simulate.blocks import Block, FormBlock, NetworkBlock, VarianceBlock, trajectory
-from forecause.simulate.mechanisms import (
+from forecause.simulation.blocks import Block, FormBlock, NetworkBlock, VarianceBlock, trajectory
+from forecause.simulation.mechanisms import (
     ACTIVATIONS,
     Form,
     Mechanism,
@@ -21,7 +21,7 @@ from forecause.simulate.mechanisms import (
     draw_mechanism,
     linear_form,
 )
-from forecause.simulate.structure import Parent, Structure
+from forecause.simulation.structure import Parent, Structure
 
 Array = npt.NDArray[np.float64]
 

@@ -1,0 +1,58 @@
+"""Result: what a run found, as plain data. `Discovery` adds what can be asked of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+import xarray as xr
+
+from forecause.config import Config
+from forecause.data.panel import Panel
+from forecause.data.summary import DataSummary
+from forecause.data.windows import Windows
+from forecause.diagnostics.alerts import Alert
+from forecause.diagnostics.power import Power
+from forecause.diagnostics.regimes import Regimes
+from forecause.errors import InputError
+from forecause.forecast.forecaster import Forecaster
+from forecause.graph.lagged import LaggedGraph
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The graph, the scores behind it, and the forecaster they were read from."""
+
+    graph: LaggedGraph
+    relevance: xr.Dataset  # statistics over (target, source, lag); see attribute.stream
+    forecaster: Forecaster
+    losses: pd.DataFrame  # held-out squared error per variable and candidate; which was chosen
+    config: Config
+    data: DataSummary
+    evidence: dict[str, Any] = field(default_factory=dict)  # for the page; see report.evidence
+    alerts: tuple[Alert, ...] = ()  # reasons for doubt; empty is good
+    measured_power: Power | None = None  # what `power` found, if it was asked for
+    regimes: Regimes | None = None  # when the mechanism changes, if it was asked for
+    panel: Panel | None = None  # the data as it was read; not saved with the run
+    windows: Windows | None = None  # what was fitted and read; not saved with the run
+    # held-out negative log-likelihood, laid out like `losses`, where the choice went by it: if a
+    # head other than mse took part
+    surprise: pd.DataFrame | None = None
+
+    @property
+    def scores(self) -> xr.DataArray:
+        """What edges were chosen by, (target, source, lag)."""
+        return self.relevance["relevance"]
+
+    def panel_of(self, data: Any = None) -> Panel:
+        """The data of the run, or `data` with the same variables."""
+        if data is None:
+            return self.panel if self.panel is not None else self.data.read_again()
+        panel = Panel.of(data)
+        if panel.coding.variables != self.data.variables:
+            raise InputError(
+                f"Expected the variables of the run, {', '.join(self.data.variables)}, in this "
+                f"order; found {', '.join(panel.coding.variables)}."
+            )
+        return panel
