@@ -12,9 +12,9 @@ import torch
 from forecause import cli
 from forecause.data import Panel, Windows
 from forecause.errors import InputError
-from forecause.forecast.forecaster import Lesson
-from forecause.forecast.models.mlp import MLP, MLPSettings
-from forecause.forecast.models.transformer import Transformer, TransformerSettings
+from forecause.forecast.forecaster import FitData
+from forecause.forecast.models.mlp import MLP, MLPModel
+from forecause.forecast.models.transformer import Transformer, TransformerModel
 from forecause.forecast.training import loop
 from forecause.forecast.training.distributed import joined
 from forecause.forecast.training.loop import TrainingSettings, train
@@ -50,16 +50,16 @@ def trained(kind, settings, batch_size, raced=False):
         batch_size=batch_size, max_steps=120, look_every=40, patience=1, clip=0.5
     )
     rival = (lambda watched: torch.full((len(watched), 3), 0.9)) if raced else None
-    train(model, Lesson(early, late, to_beat=rival), quick)
+    train(model, FitData(early, late, to_beat=rival), quick)
     return model.state_dict()
 
 
 def all_trained():
     """Batches that do not divide by two, one of a single window, and a rival to beat."""
     return {
-        "mlp": trained(MLP, MLPSettings(), 33),
-        "transformer": trained(Transformer, TransformerSettings(width=8), 64, raced=True),
-        "single": trained(MLP, MLPSettings(hidden=4), 1),
+        "mlp": trained(MLPModel, MLP(), 33),
+        "transformer": trained(TransformerModel, Transformer(width=8), 64, raced=True),
+        "single": trained(MLPModel, MLP(hidden=4), 1),
     }
 
 
@@ -71,7 +71,7 @@ def main(folder):
         with joined() as ranks:
             if ranks.rank == 1:
                 raise InputError("only rank 1 knows")
-            trained(MLP, MLPSettings(), 32)  # where rank 0 would wait for rank 1 for ever
+            trained(MLPModel, MLP(), 32)  # where rank 0 would wait for rank 1 for ever
     except InputError as error:
         (folder / f"error {ranks.rank}.txt").write_text(str(error))
     discover_well(folder, ranks.rank)

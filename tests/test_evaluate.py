@@ -14,7 +14,7 @@ from fitted import build
 from forecause.data import Panel
 from forecause.data.seasonal import autocorrelation, find_season
 from forecause.evaluate import METHODS, evaluate, rolling_origin
-from forecause.forecast.models.linear import Linear, LinearSettings
+from forecause.forecast.models.linear import Linear, LinearModel
 from forecause.forecast.rolling import roll as roll_on
 from heard import Heard
 from systems import bent_chain, chain
@@ -131,7 +131,7 @@ def test_where_the_last_season_is_missing_seasonal_naive_takes_the_one_before():
 def test_the_recursion_is_statsmodels_var_forecast():
     rng = np.random.default_rng(0)
     weight, intercept = 0.2 * rng.normal(size=(3, 2, 3)), rng.normal(size=3)  # (target, step, ...)
-    model = Linear((2, 3), LinearSettings()).double()
+    model = LinearModel((2, 3), Linear()).double()
     model.get_buffer("weight").copy_(torch.from_numpy(weight))
     model.get_buffer("intercept").copy_(torch.from_numpy(intercept))
     past = rng.normal(size=(5, 2, 3))

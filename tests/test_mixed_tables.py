@@ -138,7 +138,7 @@ def wide():
 def test_a_distribution_is_learned_with_labels(wide):
     assert edge_set(wide.graph) == MIXED_EDGES
     assert wide.config.edges.readout == "score"
-    assert wide.surprise.loc["weather", "mlp-gaussian"] < wide.surprise.loc["weather", "mean"]
+    assert wide.nll.loc["weather", "mlp-gaussian"] < wide.nll.loc["weather", "mean"]
 
 
 def test_rules_speak_of_variables():
@@ -179,7 +179,7 @@ def test_a_run_with_labels_is_saved_and_loaded(auto, tmp_path):
 
 def test_the_surprise_is_saved_and_shown(wide, tmp_path, capsys):
     folder = wide.save(tmp_path / "run")
-    pd.testing.assert_frame_equal(fc.load(folder).surprise, wide.surprise)
+    pd.testing.assert_frame_equal(fc.load(folder).nll, wide.nll)
     assert "surprise" in (folder / "report.html").read_text()
     show_discovery(wide, folder)
     shown = capsys.readouterr().out

@@ -52,7 +52,12 @@ def figures() -> dict[str, object]:
     untyped = [a.name for a in arguments if a.annotation in ("Any", inspect.Parameter.empty)]
     command = (PRODUCT / "cli").rglob("*.py")
     options = next(
-        (len(node.args.args) for path in command for node in functions(path) if node.name == "discover"),
+        (
+            len(node.args.args)
+            for path in command
+            for node in functions(path)
+            if node.name == "discover"
+        ),
         0,
     )
     solvers = [

@@ -2,7 +2,7 @@
 
 import pytest
 
-from forecause.forecast.models.deep_transformer import DeepTransformerSettings
+from forecause.forecast.models.deep_transformer import DeepTransformer
 from forecause.forecast.training.loop import TrainingSettings
 from forecause.simulation import simulate
 from forecause_bench import studies
@@ -16,7 +16,7 @@ def tiny(monkeypatch):
     def paper(layers=4):
         asked.append(layers)
         training = TrainingSettings(max_steps=100, look_every=50)
-        return DeepTransformerSettings(width=8, heads=1, layers=1, training=training)
+        return DeepTransformer(width=8, heads=1, layers=1, training=training)
 
     monkeypatch.setattr(studies, "DeepTransformerSettings", paper)
     return asked

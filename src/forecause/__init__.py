@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from forecause.errors import InputError as InputError
     from forecause.forecast.forecaster import Forecaster as Forecaster
     from forecause.forecast.forecaster import ForecasterSettings as ForecasterSettings
-    from forecause.forecast.models.additive import AdditiveSettings as Additive
-    from forecause.forecast.models.chronos import ChronosSettings as Chronos
-    from forecause.forecast.models.cnn import CNNSettings as CNN
-    from forecause.forecast.models.linear import LinearSettings as Linear
-    from forecause.forecast.models.mlp import MLPSettings as MLP
-    from forecause.forecast.models.pretrained import PretrainedSettings as Pretrained
-    from forecause.forecast.models.transformer import TransformerSettings as Transformer
-    from forecause.forecast.models.vector_transformer import VectorTransformerSettings as Vector
+    from forecause.forecast.models.additive import Additive as Additive
+    from forecause.forecast.models.chronos import Chronos as Chronos
+    from forecause.forecast.models.cnn import CNN as CNN
+    from forecause.forecast.models.linear import Linear as Linear
+    from forecause.forecast.models.mlp import MLP as MLP
+    from forecause.forecast.models.pretrained import Pretrained as Pretrained
+    from forecause.forecast.models.transformer import Transformer as Transformer
+    from forecause.forecast.models.vector_transformer import VectorTransformer as VectorTransformer
     from forecause.graph.lagged import LaggedGraph as LaggedGraph
     from forecause.graph.metrics import score_graph as score_graph
     from forecause.method import discover as discover
@@ -45,12 +45,12 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _MODELS = "forecause.forecast.models"
-# Public names, where they live and what they are called there if it differs. They are imported
-# when first used: torch and pandas take seconds, and `forecause --help` must not wait for them.
+# Public names and where they live. They are imported when first used: torch and pandas take
+# seconds, and `forecause --help` must not wait for them.
 _HOMES = {
-    "Additive": f"{_MODELS}:AdditiveSettings",
-    "CNN": f"{_MODELS}:CNNSettings",
-    "Chronos": f"{_MODELS}:ChronosSettings",
+    "Additive": _MODELS,
+    "CNN": _MODELS,
+    "Chronos": _MODELS,
     "Config": "forecause.method",  # which knows all forecasters
     "Discovery": "forecause.discovery",
     "FalseDiscovery": "forecause.config",
@@ -60,15 +60,15 @@ _HOMES = {
     "GlobalTopK": "forecause.config",
     "InputError": "forecause.errors",
     "LaggedGraph": "forecause.graph.lagged",
-    "Linear": f"{_MODELS}:LinearSettings",
+    "Linear": _MODELS,
     "LoggedProgress": "forecause.progress",
-    "MLP": f"{_MODELS}:MLPSettings",
+    "MLP": _MODELS,
     "Panel": "forecause.data.panel",
-    "Pretrained": f"{_MODELS}:PretrainedSettings",
+    "Pretrained": _MODELS,
     "Progress": "forecause.progress",
     "TopK": "forecause.config",
-    "Transformer": f"{_MODELS}:TransformerSettings",
-    "Vector": f"{_MODELS}:VectorTransformerSettings",
+    "Transformer": _MODELS,
+    "VectorTransformer": _MODELS,
     "Workers": "forecause.resources.workers",
     "discover": "forecause.method",
     "load": "forecause.store",
@@ -86,8 +86,7 @@ def __getattr__(name: str) -> Any:
         close = difflib.get_close_matches(name, _HOMES, n=1)
         meant = f"; did you mean {close[0]!r}?" if close else ""
         raise AttributeError(f"module 'forecause' has no attribute {name!r}{meant}")
-    module, _, there = _HOMES[name].partition(":")
-    return getattr(importlib.import_module(module), there or name)
+    return getattr(importlib.import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:

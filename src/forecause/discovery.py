@@ -18,7 +18,7 @@ from forecause.effects.what_if import Effect, effect, future
 from forecause.graph.lagged import LaggedGraph
 from forecause.progress import QUIET, Progress
 from forecause.refine.run import refine
-from forecause.resources.workers import HERE, Workers
+from forecause.resources.workers import LOCAL, Workers
 from forecause.result import Result
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class Discovery(Result):
         seed: int = 0,
         repeats: int | None = None,
         progress: Progress = QUIET,
-        workers: Workers = HERE,
+        workers: Workers = LOCAL,
     ) -> Power:
         """Which of its edges a run like this one would find again, by their strength.
 
@@ -187,7 +187,7 @@ class Discovery(Result):
         seed: int = 0,
         repeats: int | None = None,
         progress: Progress = QUIET,
-        workers: Workers = HERE,
+        workers: Workers = LOCAL,
     ) -> Discovery:
         """This run together with its `power`, which is then saved and reported with it."""
         return replace(self, measured_power=self.power(seed, repeats, progress, workers))

@@ -46,7 +46,7 @@ from forecause.progress import QUIET, Progress, usual_progress
 from forecause.resources.budget import plan_for
 from forecause.resources.cost import expected_cost
 from forecause.resources.cross_fit import fit_parts
-from forecause.resources.workers import HERE, Workers
+from forecause.resources.workers import LOCAL, Workers
 
 Answer = TypeVar("Answer")
 Arguments = ParamSpec("Arguments")
@@ -97,7 +97,7 @@ def discover(
     seed: int | None = None,
     device: str | None = None,
     budget: str | float | None = None,
-    workers: Workers = HERE,
+    workers: Workers = LOCAL,
     progress: Progress | None = None,
     config: Config | None = None,
 ) -> Discovery:
@@ -195,7 +195,7 @@ OPTIONS = frozenset(discover.__annotations__) - {"data", "workers", "progress", 
 class Run:
     """Who does the work, who hears of it, and what should be told to the user at the end."""
 
-    workers: Workers = HERE
+    workers: Workers = LOCAL
     progress: Progress = QUIET
     notes: list[str] = field(default_factory=list)
 
@@ -222,7 +222,7 @@ def run_method(data: Any, config: Config, run: Run) -> Discovery:
         relevance=tested.whole,
         forecaster=fitted.forecaster.cpu(),
         losses=fitted.losses,
-        surprise=fitted.surprise,
+        nll=fitted.nll,
         config=config,
         data=DataSummary.of(
             windows,
@@ -299,7 +299,7 @@ def fit_cross(fit: Any, windows: Windows, config: Config, run: Run) -> list[Fore
     """Forecasters of disjoint parts of time, where cross-fitting is asked for."""
     spec, workers = config.spec, run.workers
     if spec is not None and spec.instant and workers.ray is None:
-        workers = HERE  # the fit is over before a process has started
+        workers = LOCAL  # the fit is over before a process has started
     parts = fit_parts(fit, windows, config.forecasting.cross_fit, run.progress, workers)
     device = pick_device(config.run.device)  # other processes hand their parts back without it
     return [part.to(device) for part in parts]

@@ -38,7 +38,7 @@ class Result:
     windows: Windows | None = None  # what was fitted and read; not saved with the run
     # held-out negative log-likelihood, laid out like `losses`, where the choice went by it: if a
     # head other than mse took part
-    surprise: pd.DataFrame | None = None
+    nll: pd.DataFrame | None = None
 
     @property
     def scores(self) -> xr.DataArray:

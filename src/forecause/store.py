@@ -102,7 +102,7 @@ def _describe(found: Discovery) -> dict[str, Any]:
             "settings": found.forecaster.settings.model_dump(mode="json"),
         },
         "losses": _columns(found.losses),
-        "surprise": None if found.surprise is None else _columns(found.surprise),
+        "nll": None if found.nll is None else _columns(found.nll),
         "alerts": [asdict(alert) for alert in found.alerts],
         "regimes": found.regimes.to_dict() if found.regimes else None,
         "relevance": {
@@ -141,13 +141,13 @@ def _restore(folder: Path, about: dict[str, Any]) -> Discovery:
     )
     weights = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
     forecaster.load_state_dict(weights)
-    surprise = about.get("surprise")
+    nll = about.get("nll", about.get("surprise"))
     return Discovery(
         graph=graph,
         relevance=statistics,
         forecaster=forecaster.eval().requires_grad_(False),
         losses=_table(about["losses"]),
-        surprise=_table(surprise) if surprise else None,
+        nll=_table(nll) if nll else None,
         config=Config.from_json(about["settings"]),
         data=data,
         evidence=_evidence(folder / EVIDENCE),

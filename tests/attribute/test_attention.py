@@ -4,17 +4,17 @@ import torch
 from forecause.attribute import READOUTS
 from forecause.data.windows import Window
 from forecause.errors import InputError
-from forecause.forecast.models.deep_transformer import DeepTransformer, DeepTransformerSettings
-from forecause.forecast.models.linear import Linear, LinearSettings
-from forecause.forecast.models.transformer import Transformer, TransformerSettings
+from forecause.forecast.models.deep_transformer import DeepTransformer, DeepTransformerModel
+from forecause.forecast.models.linear import Linear, LinearModel
+from forecause.forecast.models.transformer import Transformer, TransformerModel
 from systems import with_next
 
 
 @pytest.fixture
 def model():
     torch.manual_seed(0)
-    settings = DeepTransformerSettings(width=8, heads=2, layers=2, static_bias=True)
-    made = DeepTransformer((3, 2), settings)
+    settings = DeepTransformer(width=8, heads=2, layers=2, static_bias=True)
+    made = DeepTransformerModel((3, 2), settings)
     with torch.no_grad():
         for block in made.blocks:
             block.bias.normal_()
@@ -49,7 +49,7 @@ def test_attention_follows_the_static_bias(model):
 
 def test_one_layer_rolls_out_to_half_its_attention():
     torch.manual_seed(0)
-    one = Transformer((3, 2), TransformerSettings(width=8, heads=2))
+    one = TransformerModel((3, 2), Transformer(width=8, heads=2))
     window = Window.of(torch.randn(4, 4, 2))
     attention = READOUTS["attention"].per_sample(one, window)
     identity = torch.eye(6)[-2:].view(2, 3, 2)
@@ -59,4 +59,4 @@ def test_one_layer_rolls_out_to_half_its_attention():
 
 def test_other_forecasters_are_refused():
     with pytest.raises(InputError, match="found the forecaster 'linear'; use --forecaster trans"):
-        READOUTS["attention"].per_sample(Linear((2, 2), LinearSettings()), torch.randn(1, 3, 2))
+        READOUTS["attention"].per_sample(LinearModel((2, 2), Linear()), torch.randn(1, 3, 2))

@@ -6,12 +6,12 @@ from fitted import fit_forecaster
 from forecause.attribute import cross_fitted, relevance
 from forecause.data import Panel, Windows
 from forecause.errors import InputError
-from forecause.forecast.models.mlp import MLP, MLPSettings
+from forecause.forecast.models.mlp import MLP, MLPModel
 
 
 def random_mlp(seed):
     torch.manual_seed(seed)
-    model = MLP((2, 3), MLPSettings(hidden=8)).requires_grad_(False)
+    model = MLPModel((2, 3), MLP(hidden=8)).requires_grad_(False)
     model.last.normal_()
     return model
 

@@ -4,15 +4,15 @@ import pytest
 import torch
 
 from forecause.attribute import READOUTS, relevance
-from forecause.forecast.models.cnn import CNN, CNNSettings
-from forecause.forecast.models.mlp import MLP, MLPSettings
-from forecause.forecast.models.transformer import Transformer, TransformerSettings
+from forecause.forecast.models.cnn import CNN, CNNModel
+from forecause.forecast.models.mlp import MLP, MLPModel
+from forecause.forecast.models.transformer import Transformer, TransformerModel
 from systems import with_next
 
 MODELS = {
-    "transformer": lambda: Transformer((2, 3), TransformerSettings(width=8, heads=2)),
-    "mlp": lambda: MLP((2, 3), MLPSettings(hidden=8)),
-    "cnn": lambda: CNN((2, 3), CNNSettings(channels=8)),
+    "transformer": lambda: TransformerModel((2, 3), Transformer(width=8, heads=2)),
+    "mlp": lambda: MLPModel((2, 3), MLP(hidden=8)),
+    "cnn": lambda: CNNModel((2, 3), CNN(channels=8)),
 }
 
 

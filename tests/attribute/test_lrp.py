@@ -9,11 +9,11 @@ from forecause.attribute import READOUTS
 from forecause.forecast.backward import ATTN_LRP, CP_LRP
 from forecause.forecast.models.deep_transformer import (
     DeepTransformer,
-    DeepTransformerSettings,
+    DeepTransformerModel,
     Prior,
     _norm,
 )
-from forecause.forecast.models.mlp import MLP, MLPSettings
+from forecause.forecast.models.mlp import MLP, MLPModel
 from systems import with_next
 
 RULES = {"lrp": ATTN_LRP, "cp-lrp": CP_LRP}
@@ -104,8 +104,8 @@ def explain(model, past, target, rule):
 @pytest.mark.parametrize("static_bias", [False, True])
 def test_it_equals_epsilon_lrp_written_out(rule, layers, static_bias):
     torch.manual_seed(0)
-    settings = DeepTransformerSettings(width=8, heads=2, layers=layers, static_bias=static_bias)
-    model = DeepTransformer((3, 2), settings).double().requires_grad_(False)
+    settings = DeepTransformer(width=8, heads=2, layers=layers, static_bias=static_bias)
+    model = DeepTransformerModel((3, 2), settings).double().requires_grad_(False)
     for name, parameter in model.named_parameters():
         if "bias" in name or "norm" in name:
             parameter += 0.2 * torch.randn_like(parameter)
@@ -119,7 +119,7 @@ def test_it_equals_epsilon_lrp_written_out(rule, layers, static_bias):
 
 def test_the_rules_leave_the_forecast_as_it_is():
     torch.manual_seed(0)
-    model = DeepTransformer((3, 2), DeepTransformerSettings(width=8, layers=2)).double()
+    model = DeepTransformerModel((3, 2), DeepTransformer(width=8, layers=2)).double()
     past = torch.randn(4, 3, 2, dtype=torch.float64)
     for rules in RULES.values():
         torch.testing.assert_close(model(past, rules), model(past), atol=1e-12, rtol=1e-12)
@@ -127,8 +127,8 @@ def test_the_rules_leave_the_forecast_as_it_is():
 
 def test_cp_lrp_conserves_relevance_where_nothing_has_a_bias():
     torch.manual_seed(0)
-    settings = DeepTransformerSettings(width=8, layers=1)
-    model = DeepTransformer((3, 2), settings).double().requires_grad_(False)
+    settings = DeepTransformer(width=8, layers=1)
+    model = DeepTransformerModel((3, 2), settings).double().requires_grad_(False)
     for name, parameter in model.named_parameters():
         if name.endswith("bias"):
             parameter.zero_()
@@ -145,7 +145,7 @@ def test_cp_lrp_conserves_relevance_where_nothing_has_a_bias():
 
 def test_in_a_relu_network_lrp_is_input_times_gradient():
     torch.manual_seed(0)
-    model = MLP((2, 3), MLPSettings(hidden=8)).double()
+    model = MLPModel((2, 3), MLP(hidden=8)).double()
     with torch.no_grad():
         model.last.normal_()
     past = torch.randn(5, 2, 3, dtype=torch.float64)

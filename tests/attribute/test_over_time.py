@@ -14,8 +14,8 @@ from forecause.attribute.over_time import attribution_over_time
 from forecause.data import Panel, Windows
 from forecause.diagnostics.regimes import Regimes
 from forecause.effects.attribution import attribution_of_run
-from forecause.forecast.models.mlp import MLP, MLPSettings
-from forecause.forecast.models.transformer import Transformer, TransformerSettings
+from forecause.forecast.models.mlp import MLP, MLPModel
+from forecause.forecast.models.transformer import Transformer, TransformerModel
 from forecause.report.attribution_plot import attribution
 from systems import chain
 
@@ -28,7 +28,7 @@ def linear(chain_windows):
 @pytest.fixture(scope="module")
 def curved():
     torch.manual_seed(0)
-    model = MLP((2, 3), MLPSettings(hidden=8)).requires_grad_(False)
+    model = MLPModel((2, 3), MLP(hidden=8)).requires_grad_(False)
     for parameter in model.parameters():
         parameter += 0.3 * torch.randn_like(parameter)
     return model
@@ -83,7 +83,7 @@ def test_every_readout_is_that_of_the_whole_run_spread_over_time(curved, chain_w
 
 def test_attention_over_time_adds_up_to_one(chain_windows):
     torch.manual_seed(0)
-    model = Transformer((2, 3), TransformerSettings(width=8, heads=2))
+    model = TransformerModel((2, 3), Transformer(width=8, heads=2))
     some = chain_windows.at(np.arange(30))
     found = attribution_over_time(model, some, "a", readout="attention")
     np.testing.assert_allclose(found["contribution"].sum(["source", "lag"]), 1, atol=1e-5)

@@ -8,24 +8,24 @@ from fitted import fit_forecaster
 from forecause.attribute import READOUTS, relevance
 from forecause.data import Panel, Windows
 from forecause.data.windows import Window
-from forecause.forecast.forecaster import Forecaster, Lesson
-from forecause.forecast.models.additive import Additive, AdditiveSettings
-from forecause.forecast.models.cnn import CNN, CNNSettings
-from forecause.forecast.models.linear import Linear, LinearSettings
-from forecause.forecast.models.mlp import MLP, MLPSettings
-from forecause.forecast.models.transformer import Transformer, TransformerSettings
+from forecause.forecast.forecaster import FitData, Forecaster
+from forecause.forecast.models.additive import Additive, AdditiveModel
+from forecause.forecast.models.cnn import CNN, CNNModel
+from forecause.forecast.models.linear import Linear, LinearModel
+from forecause.forecast.models.mlp import MLP, MLPModel
+from forecause.forecast.models.transformer import Transformer, TransformerModel
 from forecause.simulation import simulate
 
 SHAPE = (2, 3)
 MODELS = {
-    "linear": lambda: Linear(SHAPE, LinearSettings()),
-    "additive": lambda: Additive(SHAPE, AdditiveSettings()),
-    "mlp mse": lambda: MLP(SHAPE, MLPSettings(hidden=8)),
-    "mlp gaussian": lambda: MLP(SHAPE, MLPSettings(hidden=8, head="gaussian")),
-    "mlp mixture": lambda: MLP(SHAPE, MLPSettings(hidden=8, head="mixture")),
-    "transformer mse": lambda: Transformer(SHAPE, TransformerSettings(width=8)),
-    "transformer mixture": lambda: Transformer(SHAPE, TransformerSettings(width=8, head="mixture")),
-    "cnn gaussian": lambda: CNN(SHAPE, CNNSettings(channels=8, head="gaussian")),
+    "linear": lambda: LinearModel(SHAPE, Linear()),
+    "additive": lambda: AdditiveModel(SHAPE, Additive()),
+    "mlp mse": lambda: MLPModel(SHAPE, MLP(hidden=8)),
+    "mlp gaussian": lambda: MLPModel(SHAPE, MLP(hidden=8, head="gaussian")),
+    "mlp mixture": lambda: MLPModel(SHAPE, MLP(hidden=8, head="mixture")),
+    "transformer mse": lambda: TransformerModel(SHAPE, Transformer(width=8)),
+    "transformer mixture": lambda: TransformerModel(SHAPE, Transformer(width=8, head="mixture")),
+    "cnn gaussian": lambda: CNNModel(SHAPE, CNN(channels=8, head="gaussian")),
 }
 
 
@@ -68,7 +68,7 @@ def test_the_score_agrees_with_finite_differences(model, window):
 @pytest.mark.parametrize("head", ["gaussian", "mixture"])
 def test_one_backward_pass_gives_the_scores_of_all_targets(head, window):
     torch.manual_seed(0)
-    model = MLP(SHAPE, MLPSettings(hidden=8, head=head)).double()
+    model = MLPModel(SHAPE, MLP(hidden=8, head=head)).double()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.normal_(std=0.5)
@@ -78,8 +78,8 @@ def test_one_backward_pass_gives_the_scores_of_all_targets(head, window):
 
 def test_with_fixed_variance_its_energy_is_the_gradients_divided_by_the_variance(chain_windows):
     early, late = chain_windows.split(0.2)
-    model = Linear(chain_windows.shape, LinearSettings())
-    model.fit(Lesson(early, late))
+    model = LinearModel(chain_windows.shape, Linear())
+    model.fit(FitData(early, late))
     found = relevance(model, chain_windows, "score")
     gradient = relevance(model, chain_windows, "gradient")
     variance = model.noise_variance.numpy()[:, None, None]
@@ -95,8 +95,8 @@ def test_with_fixed_variance_its_energy_is_the_gradients_divided_by_the_variance
 
 def test_effect_and_sign_are_those_of_the_gradient(chain_windows):
     early, late = chain_windows.split(0.2)
-    model = Linear(chain_windows.shape, LinearSettings())
-    model.fit(Lesson(early, late))
+    model = LinearModel(chain_windows.shape, Linear())
+    model.fit(FitData(early, late))
     found = relevance(model, chain_windows, "score")
     gradient = relevance(model, chain_windows, "gradient")
     np.testing.assert_allclose(found["effect"], gradient["effect"])

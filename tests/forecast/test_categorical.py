@@ -11,7 +11,7 @@ from forecause.data import Panel, Windows
 from forecause.data.variables import LabelColumns
 from forecause.data.windows import Window
 from forecause.forecast.comparison import Comparison
-from forecause.forecast.forecaster import Lesson, over_windows, squared_errors
+from forecause.forecast.forecaster import FitData, over_windows, squared_errors
 from forecause.forecast.heads import LIKELIHOODS, Labelled
 from mixed import mixed
 
@@ -100,8 +100,8 @@ def wide():
 
 
 def test_cross_entropy_beats_the_mean_and_comes_near_logistic_regression_on_the_true_features(wide):
-    own = wide.surprise.loc["weather", "mlp-gaussian"]
-    assert own < 0.8 * wide.surprise.loc["weather", "mean"]
+    own = wide.nll.loc["weather", "mlp-gaussian"]
+    assert own < 0.8 * wide.nll.loc["weather", "mean"]
     assert wide[1].loc["weather", "mlp-gaussian"] < 0.8
     data = mixed(2000)
     x = data["x"].to_numpy()[:-1]
@@ -122,12 +122,12 @@ def test_a_network_forecasts_probabilities(wide):
 
 def test_the_surprise_is_told_only_where_the_choice_went_by_it(wide):
     windows = windows_of(400)
-    assert fit_forecaster("linear", windows).surprise is None
-    assert list(wide.surprise) == ["mean", "mlp", "mlp-gaussian", "chosen"]
-    assert wide.surprise["chosen"].tolist() == wide[1]["chosen"].tolist()
+    assert fit_forecaster("linear", windows).nll is None
+    assert list(wide.nll) == ["mean", "mlp", "mlp-gaussian", "chosen"]
+    assert wide.nll["chosen"].tolist() == wide[1]["chosen"].tolist()
     shares = np.array(wide[0].labels[0].shares)
     entropy = -(shares * np.log(shares)).sum()
-    assert wide.surprise.loc["weather", "mean"] == pytest.approx(entropy, abs=0.05)
+    assert wide.nll.loc["weather", "mean"] == pytest.approx(entropy, abs=0.05)
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +138,7 @@ def closed_forms():
     comparison = Comparison(late)
     for kind in ("linear", "additive"):
         member = build(kind, windows.shape, with_labels(windows))
-        member.fit(Lesson(early, late))
+        member.fit(FitData(early, late))
         comparison.add(member)
     return comparison
 

@@ -12,14 +12,14 @@ from forecause.data import Panel, Windows
 from forecause.data.windows import Window
 from forecause.errors import InputError
 from forecause.forecast.backward import PLAIN
-from forecause.forecast.forecaster import Lesson, over_windows, squared_errors
+from forecause.forecast.forecaster import FitData, over_windows, squared_errors
 from forecause.forecast.heads import COMPONENTS, LIKELIHOODS, bounded
-from forecause.forecast.models.choice import Choice
-from forecause.forecast.models.cnn import CNN, CNNSettings
-from forecause.forecast.models.deep_transformer import DeepTransformer, DeepTransformerSettings
-from forecause.forecast.models.linear import Linear, LinearSettings
-from forecause.forecast.models.mlp import MLP, MLPSettings
-from forecause.forecast.models.transformer import Transformer, TransformerSettings
+from forecause.forecast.models.cnn import CNN, CNNModel
+from forecause.forecast.models.deep_transformer import DeepTransformer, DeepTransformerModel
+from forecause.forecast.models.linear import Linear, LinearModel
+from forecause.forecast.models.mlp import MLP, MLPModel
+from forecause.forecast.models.per_target import PerTargetChoice
+from forecause.forecast.models.transformer import Transformer, TransformerModel
 from forecause.forecast.training import loop
 from forecause.forecast.training.loop import TrainingSettings
 
@@ -85,9 +85,9 @@ def calm_and_wild(rows=3000):
 
 BRIEF = TrainingSettings(max_steps=400, rate_drops=0)
 NEURAL = {
-    "mlp": (MLP, MLPSettings(training=BRIEF)),
-    "transformer": (Transformer, TransformerSettings(width=16, training=BRIEF)),
-    "cnn": (CNN, CNNSettings(channels=16, training=BRIEF)),
+    "mlp": (MLPModel, MLP(training=BRIEF)),
+    "transformer": (TransformerModel, Transformer(width=16, training=BRIEF)),
+    "cnn": (CNNModel, CNN(channels=16, training=BRIEF)),
 }
 
 
@@ -99,7 +99,7 @@ def fitted(kind, head):
     forecaster, chosen = NEURAL[kind]
     torch.manual_seed(0)
     model = forecaster(windows.shape, chosen.model_copy(update={"head": head}))
-    model.fit(Lesson(early, late))
+    model.fit(FitData(early, late))
     return model, -over_windows(model, late, model.log_likelihood).mean(0)
 
 
@@ -120,8 +120,8 @@ def test_a_head_that_learns_the_variance_predicts_a_changing_spread_better(kind,
 
 def test_teacher_forcing_learns_the_distribution_at_every_position():
     torch.manual_seed(0)
-    chosen = DeepTransformerSettings(width=8, head="gaussian", layers=1)
-    model = DeepTransformer((3, 2), chosen)
+    chosen = DeepTransformer(width=8, head="gaussian", layers=1)
+    model = DeepTransformerModel((3, 2), chosen)
     window = torch.randn(5, 4, 2)
     tokens = model._run(window[:, :-1], None, 6, PLAIN)
     sd = (bounded(tokens[..., 1]) / 2).exp()
@@ -133,8 +133,8 @@ def test_teacher_forcing_learns_the_distribution_at_every_position():
 
 def test_the_fixed_variance_is_that_of_held_out_errors(chain_windows):
     early, late = chain_windows.split(0.2)
-    model = Linear(chain_windows.shape, LinearSettings())
-    model.fit(Lesson(early, late))
+    model = LinearModel(chain_windows.shape, Linear())
+    model.fit(FitData(early, late))
     mse = squared_errors(model, late).mean(0)
     torch.testing.assert_close(model.noise_variance, mse)
     # on the very windows the variance comes from, the mean log density is -log(2 pi e mse) / 2
@@ -144,7 +144,7 @@ def test_the_fixed_variance_is_that_of_held_out_errors(chain_windows):
 
 def test_the_targets_of_an_mlp_with_a_head_share_nothing():
     torch.manual_seed(0)
-    model = MLP((2, 3), MLPSettings(hidden=8, head="mixture"))
+    model = MLPModel((2, 3), MLP(hidden=8, head="mixture"))
     window = Window.of(torch.randn(7, 3, 3))
     before = model.log_likelihood(window)
     with torch.no_grad():
@@ -159,7 +159,7 @@ def test_auto_gives_each_target_the_head_that_suits_it(monkeypatch):
     monkeypatch.setattr(loop, "QUICK_STEPS", 1000)
     windows = calm_and_wild()
     model, table, _ = fit_forecaster("mlp", windows, preset="quick", head="auto")
-    assert isinstance(model, Choice)
+    assert isinstance(model, PerTargetChoice)
     assert table["chosen"].tolist() == ["mlp", "mlp-gaussian"]
     again = build("auto", windows.shape, model.settings.model_dump(mode="json"))
     again.load_state_dict(model.state_dict())

@@ -36,11 +36,11 @@ class Half(fc.Forecaster):
     def forward(self, past, rules=PLAIN, domain=None):
         return past[:, -1] @ self.get_buffer("slope").T
 
-    def fit(self, lesson):
-        window = lesson.windows.draw(np.arange(len(lesson.windows)))
+    def fit(self, fit_data):
+        window = fit_data.windows.draw(np.arange(len(fit_data.windows)))
         fitted = torch.linalg.lstsq(window.past[:, -1], window.target).solution
         self.get_buffer("slope").copy_(self.settings.factor * fitted.T)
-        self.settle_noise(lesson.held_out)
+        self.estimate_noise(fit_data.held_out)
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ import torch
 
 from fitted import build, fit_forecaster, kinds_tried
 from forecause.data import Panel, Windows
-from forecause.forecast.forecaster import Lesson
-from forecause.forecast.models.mlp import MLPSettings
+from forecause.forecast.forecaster import FitData
+from forecause.forecast.models.mlp import MLP
 from forecause.forecast.models.separate import MANY, MOST_INPUTS
 from forecause.forecast.screen import strongest_inputs
 from forecause.forecast.selection import closed_forms
@@ -26,7 +26,7 @@ def place(variable, lag, variables=30, max_lag=4):
 
 def fitted(kind, windows):
     model = build(kind, windows.shape, {})
-    model.fit(Lesson(*windows.split(0.2)))
+    model.fit(FitData(*windows.split(0.2)))
     return model
 
 
@@ -44,9 +44,9 @@ def test_the_strongest_inputs_hold_the_causes_and_the_latest_value():
 def test_only_many_inputs_are_screened():
     windows = wide_windows()
     assert windows.inputs == 120 > MANY
-    assert MLPSettings().sized(windows.inputs).inputs == MOST_INPUTS
+    assert MLP().sized(windows.inputs).inputs == MOST_INPUTS
     few = Windows.of(windows.panel, 3)
-    assert MLPSettings().sized(few.inputs).inputs == 0
+    assert MLP().sized(few.inputs).inputs == 0
 
 
 def test_a_network_reads_the_screened_inputs_alone_and_finds_the_causes():

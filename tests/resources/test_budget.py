@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 import forecause as fc
 from forecause.config import parse_budget
 from forecause.errors import InputError
-from forecause.forecast.models.linear import LinearSettings
-from forecause.forecast.models.mlp import MLPSettings
-from forecause.forecast.models.transformer import TransformerSettings
+from forecause.forecast.models.linear import Linear
+from forecause.forecast.models.mlp import MLP
+from forecause.forecast.models.transformer import Transformer
 from forecause.resources.budget import LEAST_EFFORT, USEFUL_STEPS, plan_for
 from forecause.resources.cost import Cost
 
@@ -82,16 +82,16 @@ def test_what_is_planned_fits_the_budget_unless_the_fixed_part_does_not(budget, 
 
 def test_the_plan_is_applied_to_a_networks_settings():
     plan = plan_for(300, COST, "auto")
-    settings = plan.applied(TransformerSettings())
+    settings = plan.applied(Transformer())
     assert settings.training.max_steps == plan.networks["transformer"].steps
-    assert settings.width == TransformerSettings().width
-    assert plan.applied(MLPSettings()) == MLPSettings()
-    assert plan.applied(LinearSettings()) == LinearSettings()
+    assert settings.width == Transformer().width
+    assert plan.applied(MLP()) == MLP()
+    assert plan.applied(Linear()) == Linear()
 
 
 def test_half_a_network():
-    assert MLPSettings(hidden=32).halved().hidden == 16
-    half = TransformerSettings(width=32, heads=4).halved()
+    assert MLP(hidden=32).halved().hidden == 16
+    half = Transformer(width=32, heads=4).halved()
     assert (half.width, half.heads) == (16, 2)
 
 
@@ -100,6 +100,6 @@ def test_a_run_with_a_budget_says_what_was_cut():
     values[1:, 1] += values[:-1, 0]
     found = fc.discover(values, 2, forecaster="transformer", budget="3s")
     assert found.config.run.budget == 3.0
-    assert found.forecaster.settings.training.max_steps < TransformerSettings().training.max_steps
+    assert found.forecaster.settings.training.max_steps < Transformer().training.max_steps
     assert any(note.startswith("To keep to 3 s:") for note in found.data.notes)
     assert ["x0", "x1", 1] in found.graph.edges[["source", "target", "lag"]].values.tolist()

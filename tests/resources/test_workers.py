@@ -18,7 +18,7 @@ from forecause.errors import InputError, MissingExtra
 from forecause.method import fit_as_asked
 from forecause.resources.cross_fit import fit_parts
 from forecause.resources.workers import (
-    HERE,
+    LOCAL,
     Isolation,
     TimeLimit,
     WorkerDied,
@@ -134,7 +134,7 @@ def test_cross_fits_are_the_same_whoever_makes_them(ray, chain_windows):
     config = Config.of(max_lag=2, forecaster="additive")
     candidates = Candidates.of(config.edges, chain_windows.panel.variables, 2)
     fit = partial(fit_as_asked, config=config, candidates=candidates)
-    here, spread = (fit_parts(fit, chain_windows, 2, workers=w) for w in (HERE, ray))
+    here, spread = (fit_parts(fit, chain_windows, 2, workers=w) for w in (LOCAL, ray))
     assert len(spread) == 2
     for one, other in zip(here, spread, strict=True):
         for name, values in one.state_dict().items():

@@ -11,9 +11,9 @@ from forecause.data.panel import Panel
 from forecause.data.windows import Windows
 from forecause.edges.reading import LEAST_SHARE, READ_WINDOWS
 from forecause.edges.select import false_discovery, global_top_k, top_k, uniform
-from forecause.forecast.forecaster import Forecaster, Lesson
-from forecause.forecast.models.additive import Additive, AdditiveSettings
-from forecause.forecast.models.deep_transformer import DeepTransformerSettings
+from forecause.forecast.forecaster import FitData, Forecaster
+from forecause.forecast.models.additive import Additive, AdditiveModel
+from forecause.forecast.models.deep_transformer import DeepTransformer
 from forecause.forecast.models.separate import MANY
 from forecause.forecast.screen import strongest_inputs
 from forecause.forecast.selection import FitContext, closed_forms, fit_best, seeded_build
@@ -157,7 +157,7 @@ def instantaneous_refinement(panel: Panel, max_lag: int, seed: int) -> list[Answ
 
 def _classical_p_values(windows: Windows) -> xr.DataArray:
     """F-tests in the additive spline model under constant noise, (target, source, lag)."""
-    model = Additive(windows.shape, AdditiveSettings())
+    model = AdditiveModel(windows.shape, Additive())
     model.get_buffer("knots").copy_(place_knots(windows, model.settings.knots))
     steps, variables = windows.shape
     groups = np.arange(steps * variables * (model.settings.knots - 1)).reshape(
@@ -209,10 +209,10 @@ def _read(panel: Panel, max_lag: int, seed: int, readout: str) -> xr.Dataset:
 
 def _fitted(windows: Windows, layers: int, seed: int) -> Forecaster:
     """The paper's transformer with this many layers, trained as published."""
-    settings = DeepTransformerSettings(layers=layers)
+    settings = DeepTransformer(layers=layers)
     model = seeded_build(settings, windows.shape, seed)
     early, late = windows.split(0.2)
-    model.fit(Lesson(early, late, seed))
+    model.fit(FitData(early, late, seed))
     return model.eval().requires_grad_(False)
 
 

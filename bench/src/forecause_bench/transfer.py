@@ -13,9 +13,9 @@ from forecause.data.panel import Panel
 from forecause.data.windows import Windows
 from forecause.edges.reading import READ_WINDOWS
 from forecause.edges.select import uniform
-from forecause.forecast.forecaster import ForecasterSettings, Lesson, squared_errors
-from forecause.forecast.models import AdditiveSettings, LinearSettings, TransformerSettings
-from forecause.forecast.models.pretrained import PretrainedSettings
+from forecause.forecast.forecaster import FitData, ForecasterSettings, squared_errors
+from forecause.forecast.models import Additive, Linear, Transformer
+from forecause.forecast.models.pretrained import Pretrained
 from forecause.forecast.models.pretrained.network import NetworkSettings
 from forecause.forecast.selection import seeded_build
 from forecause.forecast.training.loop import QUICK_STEPS
@@ -43,7 +43,7 @@ def transfer_arms(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
     for label, settings in _arms().items():
         model = seeded_build(settings, windows.shape, seed)
         start = time.perf_counter()
-        model.fit(Lesson(early, tuning, seed))
+        model.fit(FitData(early, tuning, seed))
         took = time.perf_counter() - start
         scores = relevance(model.eval().requires_grad_(False), sample)["relevance"]
         extra = {"loss": float(squared_errors(model, judging).mean()), "fit_seconds": took}
@@ -54,8 +54,8 @@ def transfer_arms(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
 def _arms() -> dict[str, ForecasterSettings]:
     """The settings of every arm."""
     weights = os.environ.get(WEIGHTS)
-    zero_shot = _changed(PretrainedSettings.zero_shot(), weights=weights)
-    tuned = _changed(PretrainedSettings(), weights=weights)
+    zero_shot = _changed(Pretrained.zero_shot(), weights=weights)
+    tuned = _changed(Pretrained(), weights=weights)
     untaught: dict[str, Any] = {"weights": None, "network": NetworkSettings()}
     longer = tuned.training.model_copy(update=LONGER)
     return {
@@ -65,13 +65,13 @@ def _arms() -> dict[str, ForecasterSettings]:
         "fine-tuned, everything": _changed(tuned, tuned="everything"),
         "same, untrained": _changed(zero_shot, **untaught),
         "same, from scratch": _changed(tuned, tuned="everything", training=longer, **untaught),
-        "transformer, from scratch": TransformerSettings().trained_with(
+        "transformer, from scratch": Transformer().trained_with(
             max_steps=QUICK_STEPS, rate_drops=1
         ),
-        "linear": LinearSettings(),
-        "additive": AdditiveSettings(),
+        "linear": Linear(),
+        "additive": Additive(),
     }
 
 
-def _changed(settings: PretrainedSettings, **changes: Any) -> PretrainedSettings:
+def _changed(settings: Pretrained, **changes: Any) -> Pretrained:
     return settings.model_copy(update=changes)

@@ -19,8 +19,8 @@ from forecause.data.windows import Window
 from forecause.errors import InputError
 from forecause.forecast.backward import ATTN_LRP, CP_LRP
 from forecause.forecast.forecaster import Forecaster
-from forecause.forecast.models.deep_transformer import DeepTransformer
-from forecause.forecast.models.transformer import Transformer
+from forecause.forecast.models.deep_transformer import DeepTransformerModel
+from forecause.forecast.models.transformer import TransformerModel
 
 
 def gradient(forecaster: Forecaster, window: Window) -> Tensor:
@@ -95,8 +95,8 @@ def _of_targets(weights: Tensor, past: Tensor) -> Tensor:
     return weights[:, -variables:].unflatten(2, (steps, variables))
 
 
-def _transformer(forecaster: Forecaster) -> Transformer | DeepTransformer:
-    if not isinstance(forecaster, Transformer | DeepTransformer):
+def _transformer(forecaster: Forecaster) -> TransformerModel | DeepTransformerModel:
+    if not isinstance(forecaster, TransformerModel | DeepTransformerModel):
         raise InputError(
             f"Attention can only be read from the transformer, found the forecaster "
             f"{forecaster.kind!r}; use --forecaster transformer or --readout gradient."

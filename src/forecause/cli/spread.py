@@ -27,10 +27,10 @@ Jobs = Annotated[
 
 def asked_workers(ray: str | None, jobs: int | None) -> Workers:
     """Those asked for, or one process per core; under torchrun all is done together instead."""
-    from forecause.resources.workers import HERE, Workers
+    from forecause.resources.workers import LOCAL, Workers
 
     if under_torchrun():
-        return HERE
+        return LOCAL
     return Workers(jobs if jobs is not None else os.cpu_count() or 1, ray)
 
 

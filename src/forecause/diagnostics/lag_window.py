@@ -10,8 +10,8 @@ import torch
 from forecause.data.panel import Panel
 from forecause.data.windows import MIN_WINDOWS, Windows
 from forecause.errors import InputError
-from forecause.forecast.forecaster import Forecaster, Lesson, residuals_of, squared_errors
-from forecause.forecast.models.linear import Linear, LinearSettings
+from forecause.forecast.forecaster import FitData, Forecaster, residuals_of, squared_errors
+from forecause.forecast.models.linear import Linear, LinearModel
 from forecause.regression.residuals import clearly_better
 
 TRIED = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50)
@@ -86,8 +86,8 @@ def _recent(windows: Windows) -> Windows:
 
 def _fit(windows: Windows) -> _Fit:
     early, late = windows.split(0.3)
-    model = Linear(windows.shape, LinearSettings())
-    model.fit(Lesson(early, late))
+    model = LinearModel(windows.shape, Linear())
+    model.fit(FitData(early, late))
     return _Fit(model, squared_errors(model, late).mean(1))
 
 

@@ -27,7 +27,7 @@ from forecause.forecast.forecaster import Forecaster
 from forecause.graph.axes import by_lag, by_step
 from forecause.graph.lagged import LaggedGraph
 from forecause.progress import QUIET, Progress
-from forecause.resources.workers import HERE, Workers, gather
+from forecause.resources.workers import LOCAL, Workers, gather
 
 Array = npt.NDArray[np.float64]
 
@@ -141,7 +141,7 @@ def measure_power(
     seed: int = 0,
     repeats: int = 1,
     progress: Progress = QUIET,
-    workers: Workers = HERE,
+    workers: Workers = LOCAL,
 ) -> Power:
     """Simulate as many windows as the run had, rediscover, and compare.
 

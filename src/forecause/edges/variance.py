@@ -11,7 +11,7 @@ import xarray as xr
 from torch import Tensor
 
 from forecause.data.windows import Windows
-from forecause.forecast.models.additive import Additive, AdditiveSettings
+from forecause.forecast.models.additive import Additive, AdditiveModel
 from forecause.graph.axes import labelled
 from forecause.regression.inputs import Inputs, groups_of
 from forecause.regression.moments import Moments, with_intercept
@@ -42,7 +42,7 @@ def _basis(
     windows: Windows, inputs: Inputs
 ) -> tuple[Callable[[Tensor], Tensor], list[npt.NDArray[np.int64]]]:
     """The design of the additive model, and the features of each input."""
-    model = Additive(windows.shape, AdditiveSettings())
+    model = AdditiveModel(windows.shape, Additive())
     terms, count = model.settings.knots - 1, inputs.steps * inputs.variables
     places, owner = inputs.places(np.arange(count))
     if len(windows) < WINDOWS_PER_TERM * windows.shape[0] * windows.shape[1] * terms:

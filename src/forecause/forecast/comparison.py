@@ -13,7 +13,7 @@ from torch import Tensor
 from forecause.data.windows import Windows
 from forecause.forecast.forecaster import Forecaster, over_windows, squared_errors
 from forecause.forecast.heads import LIKELIHOODS, Labelled
-from forecause.forecast.models.choice import choose
+from forecause.forecast.models.per_target import choose
 
 
 class Comparison:
@@ -27,25 +27,25 @@ class Comparison:
         self.coding = judging.panel.coding
         self.members: list[Forecaster] = []
         self.squared: list[Tensor] = []  # errors (window, column)
-        self.surprise: list[Tensor] = []  # negative log-likelihood (window, column)
+        self.nll: list[Tensor] = []  # negative log-likelihood (window, column)
 
     def add(self, member: Forecaster) -> None:
         """Judge one more candidate."""
         self.members.append(member)
         self.squared.append(squared_errors(member, self.judging))
-        self.surprise.append(-over_windows(member, self.judging, member.log_likelihood))
+        self.nll.append(-over_windows(member, self.judging, member.log_likelihood))
 
     def to_beat(self, member: Forecaster, windows: Windows) -> Tensor:
         """The errors on these windows of each column's best candidate, of the kind that `member`
         learns by, (window, column)."""
-        by_surprise = torch.full((windows.shape[1],), not member.likelihood.fixed)
+        by_nll = torch.full((windows.shape[1],), not member.likelihood.fixed)
         for label in member.labels:
-            by_surprise[label.columns] = True
+            by_nll[label.columns] = True
         errors = []
         for rival in self.members:
             squared = squared_errors(rival, windows)
-            surprise = -over_windows(rival, windows, rival.log_likelihood)
-            errors.append(torch.where(by_surprise, surprise, squared))
+            nll = -over_windows(rival, windows, rival.log_likelihood)
+            errors.append(torch.where(by_nll, nll, squared))
         best = torch.stack([e.mean(0) for e in errors]).argmin(0)
         return torch.stack([errors[i][:, column] for column, i in enumerate(best.tolist())], dim=1)
 
@@ -53,7 +53,7 @@ class Comparison:
         """The only candidate, or for each variable the best."""
         if len(self.members) == 1:
             return self.members[0]
-        errors = self.surprise if by_likelihood else self.squared
+        errors = self.nll if by_likelihood else self.squared
         return choose(self.members, [self._shared(e, by_likelihood) for e in errors])
 
     def losses(self, fitted: Forecaster) -> pd.DataFrame:
@@ -61,10 +61,10 @@ class Comparison:
         found = [self._shared(e, summed=False).double().mean(0) for e in self.squared]
         return self._table({"naive": self._naive()}, found, fitted)
 
-    def surprises(self, fitted: Forecaster) -> pd.DataFrame:
+    def nlls(self, fitted: Forecaster) -> pd.DataFrame:
         """Negative log-likelihoods: `mean` (of a distribution that never changes), the candidates,
         and `chosen`."""
-        found = [self._shared(e, summed=True).double().mean(0) for e in self.surprise]
+        found = [self._shared(e, summed=True).double().mean(0) for e in self.nll]
         return self._table({"mean": self._of_mean()}, found, fitted)
 
     def _table(

@@ -26,7 +26,7 @@ WINDOWS_PER_INPUT = 3  # a domain with fewer learns from all domains
 
 
 @dataclass(frozen=True)
-class Lesson:
+class FitData:
     """What a forecaster is fitted to; held-out windows may stop or tune it, never teach.
 
     One that learns step by step may give up once it clearly cannot beat its rivals: `to_beat`
@@ -44,7 +44,7 @@ class Lesson:
         """Whether training that began at this time.monotonic() has to stop."""
         return self.seconds is not None and time.monotonic() - began > self.seconds
 
-    def of_domain(self, domain: int) -> Lesson:
+    def of_domain(self, domain: int) -> FitData:
         """The part about one domain, or all of it if that is too little."""
         own, held_out = self.windows.in_domain(domain), self.held_out.in_domain(domain)
         steps, columns = own.shape
@@ -154,8 +154,8 @@ class Forecaster(nn.Module, ABC):
         """
 
     @abstractmethod
-    def fit(self, lesson: Lesson) -> None:
-        """Learn the lesson."""
+    def fit(self, fit_data: FitData) -> None:
+        """Fit the parameters to `fit_data.windows`; its held-out windows only decide when to stop."""
 
     def forecast(self, window: Window) -> Tensor:
         """The forecast of every window, (batch, variable)."""
@@ -191,7 +191,7 @@ class Forecaster(nn.Module, ABC):
         parameters = self.distribution(window.past, window.domain)
         return self.likelihood.log_prob(parameters, window.target)
 
-    def settle_noise(self, held_out: Windows) -> None:
+    def estimate_noise(self, held_out: Windows) -> None:
         """Take the noise variance per target from the errors on held-out windows."""
         found = squared_errors(self, held_out).mean(0).clamp(min=LEAST_NOISE)
         self.get_buffer("noise_variance").copy_(found)

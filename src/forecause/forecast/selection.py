@@ -14,7 +14,7 @@ import torch
 from forecause.config import ForecasterSpec, ForecastOptions
 from forecause.data.windows import Windows
 from forecause.forecast.comparison import Comparison
-from forecause.forecast.forecaster import Forecaster, ForecasterSettings, Lesson
+from forecause.forecast.forecaster import FitData, Forecaster, ForecasterSettings
 from forecause.forecast.models import CLOSED_FORMS, NETWORKS
 from forecause.forecast.models.separate import MANY
 from forecause.forecast.screen import strongest_inputs
@@ -35,7 +35,7 @@ class Fitted(NamedTuple):
     losses: pd.DataFrame  # squared errors
     early: Windows  # what was learned from
     late: Windows  # what was held out
-    surprise: pd.DataFrame | None = None  # negative log-likelihoods, if the choice went by them
+    nll: pd.DataFrame | None = None  # negative log-likelihoods, if the choice went by them
 
 
 @dataclass(frozen=True)
@@ -107,8 +107,8 @@ def fit_best(
             fits.comparison.add(fits.fitted(settings))
     comparison, by_likelihood = fits.comparison, options.head != "mse"
     chosen = comparison.choose(by_likelihood)
-    surprise = comparison.surprises(chosen) if by_likelihood else None
-    return Fitted(chosen, comparison.losses(chosen), fits.early, fits.late, surprise)
+    nll = comparison.nlls(chosen) if by_likelihood else None
+    return Fitted(chosen, comparison.losses(chosen), fits.early, fits.late, nll)
 
 
 class _Fits:
@@ -135,8 +135,10 @@ class _Fits:
             member.read_only(self.strongest)
         to_beat = partial(comparison.to_beat, member) if comparison.members else None
         seconds = context.plan.seconds(settings.kind)
-        lesson = Lesson(self.early, self.tuning, context.seed, context.progress, to_beat, seconds)
-        member.fit(lesson)
+        fit_data = FitData(
+            self.early, self.tuning, context.seed, context.progress, to_beat, seconds
+        )
+        member.fit(fit_data)
         return member.eval().requires_grad_(False)
 
     def _completed(self, settings: ForecasterSettings) -> ForecasterSettings:

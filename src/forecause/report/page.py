@@ -65,7 +65,7 @@ def write_report(
         quality=_quality(found),
         has_var=_has_var(found),
         loss_name="held-out squared error" + (" (labels: Brier)" if found.data.labels else ""),
-        has_surprise=found.surprise is not None,
+        has_surprise=found.nll is not None,
         mean_place=round(100 / WORST, 1),
         reproduction=_reproduction(found),
     )
@@ -167,9 +167,9 @@ def _quality(found: Result) -> list[dict[str, Any]]:
 
 def _surprise(found: Result, variable: str) -> str:
     """Held-out negative log-likelihood of the model in use, where models were chosen by it."""
-    if found.surprise is None:
+    if found.nll is None:
         return ""
-    return f"{chosen_losses(found.surprise)[variable]:.3f}"
+    return f"{chosen_losses(found.nll)[variable]:.3f}"
 
 
 def _change(loss: float, other: float) -> str:

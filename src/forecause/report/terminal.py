@@ -48,9 +48,9 @@ def show_discovery(found: Result, folder: Path) -> None:
     labels = "; of labels, the Brier score" if data.labels else ""
     title = f"held-out squared error{labels} (1 = no better than the mean)"
     console.print(_loss_table(found.losses, title))
-    if found.surprise is not None:
+    if found.nll is not None:
         title = "held-out negative log-likelihood, by which the forecaster was chosen"
-        console.print(_loss_table(found.surprise, title))
+        console.print(_loss_table(found.nll, title))
     if found.graph.domains:
         console.print(Text(_in_common(found)))
         console.print(_domain_table(found))

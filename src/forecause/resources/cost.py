@@ -27,7 +27,7 @@ from forecause.edges.nested_models import (
 from forecause.edges.nested_models import WORK as TEST_WORK
 from forecause.edges.reading import READ_WINDOWS
 from forecause.forecast.forecaster import Forecaster, ForecasterSettings
-from forecause.forecast.models.additive import AdditiveSettings
+from forecause.forecast.models.additive import Additive
 from forecause.forecast.selection import seeded_build
 from forecause.forecast.training.loop import TrainedSettings
 from forecause.regression.moments import WORK as FIT_WORK
@@ -88,7 +88,7 @@ def fit_seconds(windows: Windows, features: int) -> float:
 
 def test_seconds(windows: Windows) -> float:
     """Of the tests: lines and curves of all inputs, and for each target those of the plausible."""
-    count, terms = min(len(windows), MOST_WINDOWS), AdditiveSettings().knots - 1
+    count, terms = min(len(windows), MOST_WINDOWS), Additive().knots - 1
     work = 0.0
     for features in (windows.inputs, terms * windows.inputs):
         work += 4 * min(count * features**2, TEST_WORK)

@@ -13,7 +13,7 @@ from forecause.data.windows import Windows
 from forecause.forecast.forecaster import Forecaster
 from forecause.forecast.selection import Fitted
 from forecause.progress import QUIET, Progress
-from forecause.resources.workers import HERE, Workers, gather
+from forecause.resources.workers import LOCAL, Workers, gather
 
 
 class Fit(Protocol):
@@ -23,7 +23,7 @@ class Fit(Protocol):
 
 
 def fit_parts(
-    fit: Fit, windows: Windows, count: int, progress: Progress = QUIET, workers: Workers = HERE
+    fit: Fit, windows: Windows, count: int, progress: Progress = QUIET, workers: Workers = LOCAL
 ) -> list[Forecaster]:
     """The forecasters of `count` interleaved parts of the windows.
 

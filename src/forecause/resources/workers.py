@@ -57,7 +57,7 @@ class Workers:
         return self.processes == 1 and self.ray is None
 
 
-HERE = Workers()
+LOCAL = Workers()
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Isolation:
 def fan_out(
     function: Callable[[Item], Result],
     items: Sequence[Item],
-    workers: Workers = HERE,
+    workers: Workers = LOCAL,
     retries: int = RETRIES,
     isolation: Isolation | None = None,
 ) -> Iterator[Answer[Result]]:
@@ -117,7 +117,7 @@ def fan_out(
 def gather(
     function: Callable[[Item], Result],
     items: Sequence[Item],
-    workers: Workers = HERE,
+    workers: Workers = LOCAL,
     done: Callable[[int], None] = lambda _count: None,
 ) -> list[Result]:
     """All results in the order of the items, or the first error; `done` hears the count."""

@@ -5,9 +5,9 @@ from scipy.interpolate import CubicSpline
 
 from forecause.data import Panel, Windows
 from forecause.forecast.backward import ATTN_LRP
-from forecause.forecast.forecaster import Forecaster, Lesson, squared_errors
-from forecause.forecast.models.additive import Additive, AdditiveSettings
-from forecause.forecast.models.linear import Linear, LinearSettings
+from forecause.forecast.forecaster import FitData, Forecaster, squared_errors
+from forecause.forecast.models.additive import Additive, AdditiveModel
+from forecause.forecast.models.linear import Linear, LinearModel
 from forecause.regression import splines
 from forecause.regression.splines import place_knots, spline_slopes, spline_terms
 
@@ -22,9 +22,9 @@ def parabola_windows(rows=3000):
 @pytest.fixture(scope="module")
 def parabola():
     windows = parabola_windows()
-    model = Additive(windows.shape, AdditiveSettings())
+    model = AdditiveModel(windows.shape, Additive())
     early, late = windows.split(0.2)
-    model.fit(Lesson(early, late))
+    model.fit(FitData(early, late))
     return windows, model
 
 
@@ -56,8 +56,8 @@ def test_slopes_are_the_derivative_of_the_terms():
 
 def test_it_fits_a_curve_that_a_line_cannot(parabola):
     windows, model = parabola
-    line = Linear(windows.shape, LinearSettings())
-    line.fit(Lesson(windows, windows))
+    line = LinearModel(windows.shape, Linear())
+    line.fit(FitData(windows, windows))
     late = windows.split(0.2)[1]
     effect = 1
     assert squared_errors(line, late).mean(0)[effect] > 0.95

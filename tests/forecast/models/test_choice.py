@@ -6,9 +6,9 @@ from fitted import build, fit_forecaster, kinds_tried, preset_settings
 from forecause.data import Panel, Windows
 from forecause.errors import InputError
 from forecause.forecast.forecaster import squared_errors
-from forecause.forecast.models.choice import choose
-from forecause.forecast.models.linear import Linear, LinearSettings
-from forecause.forecast.models.mlp import MLP, MLPSettings
+from forecause.forecast.models.linear import Linear, LinearModel
+from forecause.forecast.models.mlp import MLP, MLPModel
+from forecause.forecast.models.per_target import choose
 
 
 def curved_windows(rows=3000):
@@ -44,7 +44,7 @@ def test_forecast_and_jacobian_come_from_the_chosen_member(fitted):
 
 
 def test_a_tie_goes_to_the_simpler_forecaster():
-    members = [Linear((1, 2), LinearSettings()), MLP((1, 2), MLPSettings())]
+    members = [LinearModel((1, 2), Linear()), MLPModel((1, 2), MLP())]
     rng = np.random.default_rng(0)
     simple = torch.tensor(rng.normal(size=(400, 2)) ** 2)
     richer = simple + torch.tensor(rng.normal(size=(400, 2)))

@@ -13,9 +13,9 @@ from forecause.attribute import relevance
 from forecause.data import Panel, Windows
 from forecause.errors import InputError, MissingExtra
 from forecause.forecast.backward import ATTN_LRP
-from forecause.forecast.forecaster import Lesson, squared_errors
+from forecause.forecast.forecaster import FitData, squared_errors
 from forecause.forecast.models import chronos
-from forecause.forecast.models.chronos import Chronos, ChronosSettings
+from forecause.forecast.models.chronos import Chronos, ChronosModel
 from forecause.forecast.models.chronos_base import checksum
 from forecause.forecast.training.loop import TrainingSettings
 
@@ -68,11 +68,11 @@ def package_model(base_folder):
     return Chronos2Model.from_pretrained(base_folder).eval().requires_grad_(False)
 
 
-def zero_shot(folder: Path, steps: int = STEPS, seed: int = 0, **settings) -> Chronos:
-    chosen = ChronosSettings.zero_shot(str(folder)).model_copy(update=settings)
+def zero_shot(folder: Path, steps: int = STEPS, seed: int = 0, **settings) -> ChronosModel:
+    chosen = Chronos.zero_shot(str(folder)).model_copy(update=settings)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return Chronos((steps, VARIABLES), chosen)
+        return ChronosModel((steps, VARIABLES), chosen)
 
 
 def random_past(windows: int = 5, steps: int = STEPS) -> torch.Tensor:
@@ -195,7 +195,7 @@ def two_variables(rows: int = 1500) -> Windows:
 
 
 @pytest.fixture(scope="module")
-def fine_tuned(base_folder) -> tuple[Chronos, Windows]:
+def fine_tuned(base_folder) -> tuple[ChronosModel, Windows]:
     training = TrainingSettings(
         learning_rate=1e-2, batch_size=32, max_steps=200, warmup_steps=10, look_every=50
     )
@@ -203,9 +203,9 @@ def fine_tuned(base_folder) -> tuple[Chronos, Windows]:
     early, late = windows.split(0.2)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        settings = ChronosSettings(weights=str(base_folder), training=training)
-        forecaster = Chronos(windows.shape, settings)
-    forecaster.fit(Lesson(early, late))
+        settings = Chronos(weights=str(base_folder), training=training)
+        forecaster = ChronosModel(windows.shape, settings)
+    forecaster.fit(FitData(early, late))
     return forecaster, late
 
 
@@ -253,8 +253,8 @@ def test_discovery_with_it_comes_back_from_disk(base_folder, tmp_path):
 def test_the_adapter_round_trips_and_holds_nothing_else(fine_tuned, base_folder, tmp_path):
     forecaster, late = fine_tuned
     save_file(forecaster.state_dict(), tmp_path / "adapter.safetensors")
-    settings = ChronosSettings(**json.loads(forecaster.settings.model_dump_json()))
-    again = Chronos(late.shape, settings)
+    settings = Chronos(**json.loads(forecaster.settings.model_dump_json()))
+    again = ChronosModel(late.shape, settings)
     again.load_state_dict(load_file(tmp_path / "adapter.safetensors"))
     window = late.draw(np.arange(10))
     assert torch.equal(again.forecast(window), forecaster.forecast(window))
@@ -274,7 +274,7 @@ def test_zero_shot_trains_nothing_but_learns_its_noise(base_folder):
     early, late = Windows.of(Panel.from_arrays([rows], ["a", "b", "c"]), STEPS).split(0.3)
     forecaster = zero_shot(base_folder)
     before = {name: value.clone() for name, value in forecaster.state_dict().items()}
-    forecaster.fit(Lesson(early, late))
+    forecaster.fit(FitData(early, late))
     after = forecaster.state_dict()
     assert [name for name in after if not after[name].equal(before[name])] == ["noise_variance"]
 
@@ -302,14 +302,14 @@ def test_relevance_propagation_is_refused(base_folder):
 
 def test_a_folder_is_kept_as_a_full_path(base_folder, monkeypatch):
     monkeypatch.chdir(base_folder.parent)
-    assert ChronosSettings(weights="base").weights == str(base_folder.resolve())
-    assert ChronosSettings().weights == "amazon/chronos-2"
+    assert Chronos(weights="base").weights == str(base_folder.resolve())
+    assert Chronos().weights == "amazon/chronos-2"
 
 
 def test_without_the_package_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "chronos.chronos2", None)
     with pytest.raises(MissingExtra, match=r"pip install 'forecause\[chronos\]'"):
-        Chronos((STEPS, VARIABLES), ChronosSettings())
+        ChronosModel((STEPS, VARIABLES), Chronos())
 
 
 def test_weights_that_are_nowhere_are_an_input_error(base_folder, monkeypatch):

@@ -3,22 +3,22 @@ import torch
 
 from forecause.data.windows import Window
 from forecause.forecast.forecaster import parameter_count
-from forecause.forecast.models.deep_transformer import DeepTransformer, DeepTransformerSettings
+from forecause.forecast.models.deep_transformer import DeepTransformer, DeepTransformerModel
 
 
 def make(settings, shape=(3, 2), seed=0):
     torch.manual_seed(seed)
-    return DeepTransformer(shape, settings).double()
+    return DeepTransformerModel(shape, settings).double()
 
 
-SMALL = DeepTransformerSettings(width=8, heads=2, layers=2, static_bias=True, teacher_forcing=False)
-PAPER = DeepTransformerSettings()
+SMALL = DeepTransformer(width=8, heads=2, layers=2, static_bias=True, teacher_forcing=False)
+PAPER = DeepTransformer()
 
 
 @pytest.mark.parametrize(("layers", "blocks"), [(4, 4), (1, 1)])
 def test_the_paper_preset_has_the_published_shape(layers, blocks):
-    settings = DeepTransformerSettings(layers=layers)
-    model = DeepTransformer((5, 10), settings)
+    settings = DeepTransformer(layers=layers)
+    model = DeepTransformerModel((5, 10), settings)
     d = 64
     per_block = 4 * (d * d + d) + (d * 4 * d + 4 * d) + (4 * d * d + d) + 2 * 2 * d
     embeddings = 2 * d + 10 * d + 5 * d  # value (weight, bias), node, time

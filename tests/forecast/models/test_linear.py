@@ -2,13 +2,13 @@ import numpy as np
 import torch
 from statsmodels.tsa.api import VAR
 
-from forecause.forecast.forecaster import Lesson, squared_errors
-from forecause.forecast.models.linear import Linear, LinearSettings
+from forecause.forecast.forecaster import FitData, squared_errors
+from forecause.forecast.models.linear import Linear, LinearModel
 
 
 def fitted(windows, held_out, ridges=(0.0,)):
-    model = Linear(windows.shape, LinearSettings(ridges=ridges))
-    model.fit(Lesson(windows, held_out))
+    model = LinearModel(windows.shape, Linear(ridges=ridges))
+    model.fit(FitData(windows, held_out))
     return model
 
 

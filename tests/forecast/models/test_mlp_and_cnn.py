@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 import torch
 
-from forecause.forecast.forecaster import Forecaster, Lesson
-from forecause.forecast.models.cnn import CNN, CNNSettings
-from forecause.forecast.models.linear import Linear, LinearSettings
-from forecause.forecast.models.mlp import MLP, MLPSettings
+from forecause.forecast.forecaster import FitData, Forecaster
+from forecause.forecast.models.cnn import CNN, CNNModel
+from forecause.forecast.models.linear import Linear, LinearModel
+from forecause.forecast.models.mlp import MLP, MLPModel
 from forecause.forecast.training.loop import TrainingSettings
 
 BRIEF = TrainingSettings(max_steps=400)
@@ -13,7 +13,7 @@ BRIEF = TrainingSettings(max_steps=400)
 
 def random_mlp():
     torch.manual_seed(0)
-    model = MLP((2, 3), MLPSettings(hidden=8)).double()
+    model = MLPModel((2, 3), MLP(hidden=8)).double()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.normal_()
@@ -22,10 +22,10 @@ def random_mlp():
 
 def test_the_mlp_starts_at_the_closed_form_fit(chain_windows):
     early, late = chain_windows.split(0.2)
-    model = MLP(chain_windows.shape, MLPSettings(training=TrainingSettings(max_steps=0)))
-    model.fit(Lesson(early, late))
-    line = Linear(chain_windows.shape, LinearSettings())
-    line.fit(Lesson(early, late))
+    model = MLPModel(chain_windows.shape, MLP(training=TrainingSettings(max_steps=0)))
+    model.fit(FitData(early, late))
+    line = LinearModel(chain_windows.shape, Linear())
+    line.fit(FitData(early, late))
     past = late.draw(np.arange(20)).past
     torch.testing.assert_close(model(past), line(past), atol=1e-5, rtol=1e-4)
 
@@ -50,9 +50,9 @@ def test_one_backward_pass_gives_the_jacobian_of_all_targets():
 
 def test_the_cnn_learns_a_chain(chain_windows):
     torch.manual_seed(0)
-    model = CNN(chain_windows.shape, CNNSettings(channels=16, training=BRIEF))
+    model = CNNModel(chain_windows.shape, CNN(channels=16, training=BRIEF))
     early, late = chain_windows.split(0.2)
-    model.fit(Lesson(early, late))
+    model.fit(FitData(early, late))
     window = torch.cat([batch.rows for batch in late.batches(1000)])
     mse = (model(window[:, :-1]) - window[:, -1]).square().mean(0).detach()
     assert float(mse[1]) == pytest.approx(1 / 1.64, abs=0.07)
@@ -66,9 +66,9 @@ def test_the_mlp_learns_a_product_that_no_additive_model_can():
     x[1:, 2] = x[:-1, 0] * x[:-1, 1] + 0.3 * x[1:, 2]
     windows = Windows.of(Panel.from_arrays([x], ["a", "b", "c"]), 1)
     torch.manual_seed(0)
-    model = MLP(windows.shape, MLPSettings(training=TrainingSettings(max_steps=1500)))
+    model = MLPModel(windows.shape, MLP(training=TrainingSettings(max_steps=1500)))
     early, late = windows.split(0.2)
-    model.fit(Lesson(early, late))
+    model.fit(FitData(early, late))
     window = torch.cat([batch.rows for batch in late.batches(1000)])
     mse = (model(window[:, :-1]) - window[:, -1]).square().mean(0).detach()
     assert float(mse[2]) < 0.35  # noise alone is 0.083, an additive model stays at 1

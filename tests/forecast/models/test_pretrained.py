@@ -14,8 +14,8 @@ from forecause.attribute import relevance
 from forecause.data import Panel, Windows
 from forecause.errors import InputError
 from forecause.forecast.backward import CP_LRP
-from forecause.forecast.forecaster import Lesson, squared_errors
-from forecause.forecast.models.pretrained import Pretrained, PretrainedSettings
+from forecause.forecast.forecaster import FitData, squared_errors
+from forecause.forecast.models.pretrained import Pretrained, PretrainedModel
 from forecause.forecast.models.pretrained.context import PENALTIES, TERMS, Context, terms
 from forecause.forecast.models.pretrained.network import ContextNetwork, NetworkSettings
 from forecause.forecast.models.pretrained.weights import load_network, save_network
@@ -44,14 +44,12 @@ def weights(tmp_path_factory) -> Path:
     return path
 
 
-def fitted(windows: Windows, weights: Path, **changes) -> Pretrained:
-    settings = PretrainedSettings.zero_shot().model_copy(
-        update={"weights": str(weights), **changes}
-    )
+def fitted(windows: Windows, weights: Path, **changes) -> PretrainedModel:
+    settings = Pretrained.zero_shot().model_copy(update={"weights": str(weights), **changes})
     torch.manual_seed(0)
-    model = Pretrained(windows.shape, settings)
+    model = PretrainedModel(windows.shape, settings)
     early, late = windows.split(0.2)
-    model.fit(Lesson(early, late))
+    model.fit(FitData(early, late))
     return model
 
 
@@ -121,10 +119,10 @@ def test_permuted_variables_with_their_node_vectors_give_the_permuted_graph(weig
     for columns, own in (([0, 1, 2], node), (order, node[order])):
         names = ["abc"[c] for c in columns]
         windows = Windows.of(Panel.from_arrays([values[:, columns]], names), 2)
-        settings = PretrainedSettings.zero_shot().model_copy(update={"weights": str(weights)})
-        model = Pretrained(windows.shape, settings)
+        settings = Pretrained.zero_shot().model_copy(update={"weights": str(weights)})
+        model = PretrainedModel(windows.shape, settings)
         model.node.data.copy_(own)
-        model.fit(Lesson(*windows.split(0.2)))
+        model.fit(FitData(*windows.split(0.2)))
         found.append(relevance(model, windows)["relevance"])
     permuted = found[1].sel(target=list("abc"), source=list("abc"))
     assert np.allclose(found[0], permuted, rtol=1e-3)
@@ -156,10 +154,10 @@ def test_relevance_propagation_conserves_the_forecast(chain_windows, weights):
 def test_forbidden_inputs_do_not_reach_their_target(chain_windows, weights):
     allowed = torch.ones(3, 2, 3, dtype=torch.bool)
     allowed[1, :, 0] = False  # a must not drive b
-    settings = PretrainedSettings.zero_shot().model_copy(update={"weights": str(weights)})
-    model = Pretrained(chain_windows.shape, settings)
+    settings = Pretrained.zero_shot().model_copy(update={"weights": str(weights)})
+    model = PretrainedModel(chain_windows.shape, settings)
     model.constrain(allowed)
-    model.fit(Lesson(*chain_windows.split(0.2)))
+    model.fit(FitData(*chain_windows.split(0.2)))
     weight = model.get_buffer("weight")[0]
     assert not weight[1, :, 0].any()
     assert weight[0, :, 0].abs().min() > 0
@@ -173,9 +171,9 @@ def test_every_domain_has_equations_of_its_own(weights):
     panel = panel.with_domain((np.arange(800) >= 400).astype(np.int64), ("early", "late"))
     windows = Windows.of(panel, 1)
     network = NetworkSettings(width=8, heads=2, layers=1)
-    settings = PretrainedSettings.zero_shot().model_copy(update={"network": network, "domains": 2})
-    model = Pretrained(windows.shape, settings)
-    model.fit(Lesson(*windows.split(0.2)))
+    settings = Pretrained.zero_shot().model_copy(update={"network": network, "domains": 2})
+    model = PretrainedModel(windows.shape, settings)
+    model.fit(FitData(*windows.split(0.2)))
     window = windows.draw(np.array([10, 790]))
     slopes = model.jacobian(window.past, domain=window.domain)[:, 1, 0, 0]
     assert slopes[0] > 0.3

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from forecause.forecast.backward import ATTN_LRP, CP_LRP, PLAIN
-from forecause.forecast.forecaster import Lesson
-from forecause.forecast.models.deep_transformer import DeepTransformer, DeepTransformerSettings
-from forecause.forecast.models.transformer import Transformer, TransformerSettings
+from forecause.forecast.forecaster import FitData
+from forecause.forecast.models.deep_transformer import DeepTransformer, DeepTransformerModel
+from forecause.forecast.models.transformer import Transformer, TransformerModel
 
 SHARED = ("norm_attention", "norm_network", "query", "value", "mix", "expand", "shrink")
 
@@ -15,11 +15,11 @@ SHARED = ("norm_attention", "norm_network", "query", "value", "mix", "expand", "
 def twins(domains=0):
     """The same weights in both forms."""
     torch.manual_seed(0)
-    settings = DeepTransformerSettings(
+    settings = DeepTransformer(
         width=8, heads=2, layers=1, static_bias=True, teacher_forcing=False, domains=domains
     )
-    deep = DeepTransformer((4, 3), settings).double().requires_grad_(False)
-    one = Transformer((4, 3), TransformerSettings(width=8, heads=2, domains=domains))
+    deep = DeepTransformerModel((4, 3), settings).double().requires_grad_(False)
+    one = TransformerModel((4, 3), Transformer(width=8, heads=2, domains=domains))
     one = one.double().requires_grad_(False)
     for parameter in deep.parameters():
         parameter.normal_()
@@ -73,7 +73,7 @@ def test_a_forbidden_input_is_held_at_its_mean():
 def few_inputs():
     """A model whose targets read 5 of 12 inputs, and which these are."""
     torch.manual_seed(0)
-    model = Transformer((4, 3), TransformerSettings(width=8, heads=2, inputs=5)).double()
+    model = TransformerModel((4, 3), Transformer(width=8, heads=2, inputs=5)).double()
     reads = torch.stack([torch.randperm(9)[:5] for _ in range(3)])
     reads[:, 0] = torch.tensor([9, 10, 11])
     model.read_only(reads)
@@ -96,17 +96,17 @@ def test_attention_to_few_inputs_sums_to_one_over_all():
 
 
 def test_the_query_must_be_among_the_inputs():
-    model = Transformer((4, 3), TransformerSettings(width=8, heads=2, inputs=2))
+    model = TransformerModel((4, 3), Transformer(width=8, heads=2, inputs=2))
     with pytest.raises(ValueError, match="latest value"):
         model.read_only(torch.zeros(3, 2, dtype=torch.long))
 
 
 def test_it_learns_a_chain(chain_windows):
     torch.manual_seed(0)
-    training = TransformerSettings().training.model_copy(update={"max_steps": 600})
-    model = Transformer((2, 3), TransformerSettings(width=16, training=training))
+    training = Transformer().training.model_copy(update={"max_steps": 600})
+    model = TransformerModel((2, 3), Transformer(width=16, training=training))
     early, late = chain_windows.split(0.2)
-    model.fit(Lesson(early, late))
+    model.fit(FitData(early, late))
     window = torch.cat([batch.rows for batch in late.batches(1000)])
     mse = (model(window[:, :-1]) - window[:, -1]).square().mean(0).detach().numpy()
     # the share of each variable's variance that is noise: 1, 1 / 1.64, about 1 / 2.1

@@ -8,11 +8,11 @@ from forecause.data import Panel, Windows
 from forecause.data.variables import LabelColumns
 from forecause.data.windows import Window
 from forecause.forecast.backward import ATTN_LRP
-from forecause.forecast.forecaster import Lesson, parameter_count, squared_errors
-from forecause.forecast.models.linear import Linear, LinearSettings
+from forecause.forecast.forecaster import FitData, parameter_count, squared_errors
+from forecause.forecast.models.linear import Linear, LinearModel
 from forecause.forecast.models.vector_transformer import (
     VectorTransformer,
-    VectorTransformerSettings,
+    VectorTransformerModel,
 )
 from forecause.forecast.training.loop import TrainingSettings
 from systems import CHAIN_EDGES, chain, edge_set
@@ -23,7 +23,7 @@ LONG = TrainingSettings(max_steps=1200, rate_drops=1)
 
 def make(shape=(3, 2), seed=0, **settings):
     torch.manual_seed(seed)
-    return VectorTransformer(shape, VectorTransformerSettings(**{"width": 16} | settings)).double()
+    return VectorTransformerModel(shape, VectorTransformer(**{"width": 16} | settings)).double()
 
 
 def past_of(*shape, seed=1):
@@ -32,14 +32,14 @@ def past_of(*shape, seed=1):
 
 def fitted(windows, seed=0, **settings):
     torch.manual_seed(seed)
-    model = VectorTransformer(windows.shape, VectorTransformerSettings(training=BRIEF, **settings))
-    model.fit(Lesson(*windows.split(0.2), seed=seed))
+    model = VectorTransformerModel(windows.shape, VectorTransformer(training=BRIEF, **settings))
+    model.fit(FitData(*windows.split(0.2), seed=seed))
     return model.requires_grad_(False)
 
 
 def test_it_has_one_token_per_step_one_layer_and_one_head():
     steps, p, d = 3, 5, 64
-    model = VectorTransformer((steps, p), VectorTransformerSettings())
+    model = VectorTransformerModel((steps, p), VectorTransformer())
     assert model._tokens(torch.zeros(7, steps, p), None).shape == (7, steps, d)
     block = 4 * (d * d + d) + (d * 4 * d + 4 * d) + (4 * d * d + d) + 2 * 2 * d + steps**2
     assert parameter_count(model) == block + steps * (p + 1) * d + 2 * d + (d + 1) * p
@@ -78,10 +78,10 @@ def test_on_a_linear_system_it_forecasts_as_well_as_the_linear_model():
     windows = Windows.of(Panel.from_arrays([x], list("abc")), 2)
     early, late = windows.split(0.3)
     torch.manual_seed(0)
-    line = Linear(windows.shape, LinearSettings())
-    line.fit(Lesson(early, late))
-    model = VectorTransformer(windows.shape, VectorTransformerSettings(training=LONG, width=32))
-    model.fit(Lesson(early, late))
+    line = LinearModel(windows.shape, Linear())
+    line.fit(FitData(early, late))
+    model = VectorTransformerModel(windows.shape, VectorTransformer(training=LONG, width=32))
+    model.fit(FitData(early, late))
     losses = [squared_errors(m, late).mean(0) for m in (line, model)]
     assert (losses[1] < losses[0] * 1.03).all()
     assert (losses[1] < 0.95).all()

@@ -14,7 +14,7 @@ import ranks_script
 from forecause.forecast.training.distributed import Ranks
 from systems import bent_chain
 
-HERE = Path(ranks_script.__file__).parent
+LOCAL = Path(ranks_script.__file__).parent
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +26,8 @@ def ended(tmp_path_factory):
     (folder / "bad.csv").write_text("a,b\n" + "1,2\n" * 50)
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     process = subprocess.run(
-        [*torchrun, "--nproc_per_node", "2", HERE / "ranks_script.py", folder],
-        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE)},
+        [*torchrun, "--nproc_per_node", "2", LOCAL / "ranks_script.py", folder],
+        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(LOCAL)},
         capture_output=True,
         text=True,
         timeout=300,

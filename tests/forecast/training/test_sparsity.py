@@ -8,11 +8,11 @@ from fitted import preset_settings
 from forecause.config import ForecasterSpec
 from forecause.data.windows import Window
 from forecause.forecast.backward import PLAIN
-from forecause.forecast.forecaster import Forecaster, Lesson, squared_errors
-from forecause.forecast.models.mlp import MLP, MLPSettings
+from forecause.forecast.forecaster import FitData, Forecaster, squared_errors
+from forecause.forecast.models.mlp import MLP, MLPModel
 from forecause.forecast.models.vector_transformer import (
     VectorTransformer,
-    VectorTransformerSettings,
+    VectorTransformerModel,
 )
 from forecause.forecast.training.loop import TrainingSettings
 from forecause.forecast.training.sparsity import TRIED, Penalty, learn_sparsely
@@ -29,7 +29,7 @@ class Map(Forecaster):
     kind = "map"
 
     def __init__(self, outputs=1):
-        super().__init__((2, 3), VectorTransformerSettings())
+        super().__init__((2, 3), VectorTransformer())
         torch.manual_seed(0)
         self.weight = nn.Parameter(torch.randn(3, outputs, 2, 3))
 
@@ -39,7 +39,7 @@ class Map(Forecaster):
     def forward(self, past, rules=PLAIN, domain=None):
         return self.outputs(past)[..., 0]
 
-    def fit(self, lesson):
+    def fit(self, fit_data):
         raise NotImplementedError
 
 
@@ -64,7 +64,7 @@ def test_with_fewer_windows_than_outputs_the_estimate_has_no_bias():
 
 def test_of_a_network_they_are_the_l1_norm_of_its_jacobian():
     torch.manual_seed(0)
-    model = VectorTransformer((2, 3), VectorTransformerSettings(width=16))
+    model = VectorTransformerModel((2, 3), VectorTransformer(width=16))
     past = torch.randn(20, 2, 3)
     exact = model.jacobian(past).abs().sum((2, 3)).mean(0)
     draws = []
@@ -96,13 +96,13 @@ def noisy(rows=100, seed=400):
 
 def fitted(kind, sizes, windows, weights):
     torch.manual_seed(0)
-    settings = {MLP: MLPSettings, VectorTransformer: VectorTransformerSettings}[kind]
+    settings = {MLPModel: MLP, VectorTransformerModel: VectorTransformer}[kind]
     model = kind(windows.shape, settings(training=BRIEF, sparsity=weights, **sizes))
-    model.fit(Lesson(*windows.split(0.2)))
+    model.fit(FitData(*windows.split(0.2)))
     return model.requires_grad_(False)
 
 
-NETWORKS = [(MLP, {"hidden": 8}), (VectorTransformer, {"width": 16})]
+NETWORKS = [(MLPModel, {"hidden": 8}), (VectorTransformerModel, {"width": 16})]
 
 
 @pytest.mark.parametrize(("kind", "sizes"), NETWORKS, ids=["mlp", "vector"])
@@ -154,16 +154,16 @@ def test_the_smallest_weight_is_kept_that_none_clearly_beats(sizes, expected):
     windows = windows_of(np.random.default_rng(0).normal(size=(100, 3)), 2)
     model = Chosen(sizes)
     first = model.weight.detach().clone()
-    lesson = Lesson(*windows.split(0.2))
-    assert learn_sparsely(model, lesson, tuple(sizes), model.learn) == expected
+    fit_data = FitData(*windows.split(0.2))
+    assert learn_sparsely(model, fit_data, tuple(sizes), model.learn) == expected
     torch.testing.assert_close(model.weight.detach(), first * sizes[expected])
     assert all(torch.equal(start, first) for start in model.starts)  # none goes on from another
 
 
 def test_targets_stop_together_so_that_their_slopes_can_be_compared():
     windows = windows_of(noisy(50), 2)
-    assert not fitted(MLP, {}, windows, (0.1,)).separate_targets
-    assert fitted(MLP, {}, windows, ()).separate_targets
+    assert not fitted(MLPModel, {}, windows, (0.1,)).separate_targets
+    assert fitted(MLPModel, {}, windows, ()).separate_targets
 
 
 def test_the_preset_is_for_networks_and_default_ones_stay_as_they_are():
@@ -197,7 +197,9 @@ def test_with_another_head_the_variance_is_sparse_too():
     windows = windows_of(noisy(), 1)
     slopes = []
     for weight in (0.0, 0.3):
-        model = fitted(VectorTransformer, {"width": 16, "head": "gaussian"}, windows, (weight,))
+        model = fitted(
+            VectorTransformerModel, {"width": 16, "head": "gaussian"}, windows, (weight,)
+        )
         past = windows.draw(np.arange(90)).past.requires_grad_()
         (found,) = torch.autograd.grad(model.distribution(past)[..., 1].sum(), past)
         slopes.append(float(found.abs().mean()))

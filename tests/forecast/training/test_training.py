@@ -5,8 +5,8 @@ from torch import nn
 
 from forecause.errors import TrainingError
 from forecause.forecast.backward import PLAIN
-from forecause.forecast.forecaster import Forecaster, Lesson, squared_errors
-from forecause.forecast.models.mlp import MLP, MLPSettings
+from forecause.forecast.forecaster import FitData, Forecaster, squared_errors
+from forecause.forecast.models.mlp import MLP, MLPModel
 from forecause.forecast.training.loop import TrainingSettings, train
 from heard import Heard
 from systems import windows_of
@@ -29,7 +29,7 @@ class Constant(Forecaster):
         self.steps += 1
         return super().loss(window)
 
-    def fit(self, lesson):
+    def fit(self, fit_data):
         raise NotImplementedError
 
 
@@ -41,10 +41,10 @@ def noise():
 def test_the_weights_kept_are_the_best_on_held_out_windows_not_the_last(noise):
     early, late = noise
     torch.manual_seed(0)
-    model = MLP(early.shape, MLPSettings(hidden=64))
+    model = MLPModel(early.shape, MLP(hidden=64))
     start = squared_errors(model, late).mean(0)
     settings = TrainingSettings(max_steps=800, patience=100, learning_rate=1e-2)
-    train(model, Lesson(early, late), settings)
+    train(model, FitData(early, late), settings)
     # pure noise: every step overfits, so nothing may be worse than the start
     assert (squared_errors(model, late).mean(0) <= start + 1e-6).all()
 
@@ -53,7 +53,7 @@ def test_training_stops_when_the_held_out_loss_has_stalled(noise):
     early, late = noise
     model = Constant(early.shape)
     settings = TrainingSettings(max_steps=100_000, look_every=10, patience=2, rate_drops=1)
-    train(model, Lesson(early, late), settings)
+    train(model, FitData(early, late), settings)
     assert model.steps < 2000
 
 
@@ -68,8 +68,8 @@ def test_a_model_far_behind_its_rival_gives_up(noise):
         max_steps=3000, look_every=10, patience=10_000, learning_rate=1e-4, warmup_steps=0
     )
     patient, beaten = Constant(early.shape, 5.0), Constant(early.shape, 5.0)
-    train(patient, Lesson(early, late), settings)
-    train(beaten, Lesson(early, late, to_beat=ideal), settings)
+    train(patient, FitData(early, late), settings)
+    train(beaten, FitData(early, late, to_beat=ideal), settings)
     assert patient.steps == 3000
     assert beaten.steps < 300
 
@@ -80,7 +80,7 @@ def test_a_model_that_still_gains_on_its_rival_goes_on(noise):
         max_steps=1000, look_every=50, patience=10_000, learning_rate=5e-3, warmup_steps=0
     )
     model = Constant(early.shape, 3.0)  # reaches the mean after about 600 steps
-    train(model, Lesson(early, late, to_beat=lambda _: 1.2 * ideal(late)), settings)
+    train(model, FitData(early, late, to_beat=lambda _: 1.2 * ideal(late)), settings)
     assert model.steps == 1000
 
 
@@ -89,7 +89,7 @@ def test_only_a_model_that_is_clearly_ahead_goes_on_at_a_lower_rate(noise, rival
     early, late = noise
     settings = TrainingSettings(look_every=5, patience=3, rate_drops=2, learning_rate=1e-9)
     model = Constant(early.shape, 0.0)
-    train(model, Lesson(early, late, to_beat=lambda _: rival * ideal(late)), settings)
+    train(model, FitData(early, late, to_beat=lambda _: rival * ideal(late)), settings)
     assert model.steps == 5 * 3 * stalls
 
 
@@ -98,7 +98,7 @@ def test_an_infinite_loss_is_explained(noise):
     model = Constant(early.shape, float("nan"))
     settings = TrainingSettings(max_steps=10, look_every=5)
     with pytest.raises(TrainingError, match="at step 5; look for extreme outliers"):
-        train(model, Lesson(early, late), settings)
+        train(model, FitData(early, late), settings)
 
 
 def test_the_same_seed_gives_the_same_weights_bit_for_bit(noise):
@@ -106,8 +106,8 @@ def test_the_same_seed_gives_the_same_weights_bit_for_bit(noise):
     found = []
     for _ in range(2):
         torch.manual_seed(3)
-        model = MLP(early.shape, MLPSettings())
-        train(model, Lesson(early, late, seed=5), TrainingSettings(max_steps=120))
+        model = MLPModel(early.shape, MLP())
+        train(model, FitData(early, late, seed=5), TrainingSettings(max_steps=120))
         found.append(model.state_dict())
     assert all(torch.equal(found[0][name], found[1][name]) for name in found[0])
 
@@ -116,6 +116,6 @@ def test_progress_is_reported_up_to_the_end(noise):
     early, late = noise
     heard = Heard()
     settings = TrainingSettings(max_steps=40, look_every=10)
-    lesson = Lesson(early, late, progress=heard)
-    train(Constant(early.shape), lesson, settings)
+    fit_data = FitData(early, late, progress=heard)
+    train(Constant(early.shape), fit_data, settings)
     assert heard.shares == [0.25, 0.5, 0.75, 1.0]

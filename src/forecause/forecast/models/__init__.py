@@ -1,32 +1,32 @@
 """The forecasters, one file each; a file says of itself what its forecaster can do."""
 
 from forecause.forecast.forecaster import ForecasterSettings
-from forecause.forecast.models.additive import AdditiveSettings
-from forecause.forecast.models.choice import ChoiceSettings
-from forecause.forecast.models.chronos import ChronosSettings
-from forecause.forecast.models.cnn import CNNSettings
-from forecause.forecast.models.deep_transformer import DeepTransformerSettings
-from forecause.forecast.models.linear import LinearSettings
-from forecause.forecast.models.mlp import MLPSettings
-from forecause.forecast.models.pretrained import PretrainedSettings
-from forecause.forecast.models.transformer import TransformerSettings
-from forecause.forecast.models.vector_transformer import VectorTransformerSettings
+from forecause.forecast.models.additive import Additive
+from forecause.forecast.models.chronos import Chronos
+from forecause.forecast.models.cnn import CNN
+from forecause.forecast.models.deep_transformer import DeepTransformer
+from forecause.forecast.models.linear import Linear
+from forecause.forecast.models.mlp import MLP
+from forecause.forecast.models.per_target import PerTargetChoiceSettings
+from forecause.forecast.models.pretrained import Pretrained
+from forecause.forecast.models.transformer import Transformer
+from forecause.forecast.models.vector_transformer import VectorTransformer
 
 __all__ = [
     "CLOSED_FORMS",
+    "CNN",
+    "MLP",
     "NETWORKS",
-    "AdditiveSettings",
-    "CNNSettings",
-    "ChoiceSettings",
-    "ChronosSettings",
-    "DeepTransformerSettings",
-    "LinearSettings",
-    "MLPSettings",
-    "PretrainedSettings",
-    "TransformerSettings",
-    "VectorTransformerSettings",
+    "Additive",
+    "Chronos",
+    "DeepTransformer",
+    "Linear",
+    "PerTargetChoiceSettings",
+    "Pretrained",
+    "Transformer",
+    "VectorTransformer",
 ]
 
 # Of `auto`, simple to rich.
-CLOSED_FORMS: list[type[ForecasterSettings]] = [LinearSettings, AdditiveSettings]
-NETWORKS: list[type[ForecasterSettings]] = [MLPSettings, TransformerSettings]
+CLOSED_FORMS: list[type[ForecasterSettings]] = [Linear, Additive]
+NETWORKS: list[type[ForecasterSettings]] = [MLP, Transformer]

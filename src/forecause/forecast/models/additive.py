@@ -8,13 +8,13 @@ import torch
 from torch import Tensor
 
 from forecause.forecast.backward import PLAIN, Rules, activation
-from forecause.forecast.forecaster import Forecaster, ForecasterSettings, Lesson
+from forecause.forecast.forecaster import FitData, Forecaster, ForecasterSettings
 from forecause.forecast.models.by_domain import by_domain
 from forecause.regression.moments import Moments, cross_validated
 from forecause.regression.splines import place_knots, spline_slopes, spline_terms
 
 
-class AdditiveSettings(ForecasterSettings):
+class Additive(ForecasterSettings):
     """Each input enters as a natural cubic spline: a line and `knots` - 2 bends."""
 
     kind: ClassVar[str] = "additive"
@@ -26,18 +26,18 @@ class AdditiveSettings(ForecasterSettings):
     ridges: tuple[float, ...] = (0.0, 1e-4, 1e-3, 1e-2, 1e-1, 0.3, 1.0, 3.0, 10.0)
 
     def build(self, shape: tuple[int, int]) -> Forecaster:
-        return by_domain(self, lambda plain: Additive(shape, plain), shape)
+        return by_domain(self, lambda plain: AdditiveModel(shape, plain), shape)
 
     def features(self, inputs: int) -> int:
         return (self.knots - 1) * inputs
 
 
-class Additive(Forecaster):
+class AdditiveModel(Forecaster):
     """X_i,t = intercept + sum over sources and lags of a smooth curve of X_source,t-lag."""
 
-    settings: AdditiveSettings
+    settings: Additive
 
-    def __init__(self, shape: tuple[int, int], settings: AdditiveSettings) -> None:
+    def __init__(self, shape: tuple[int, int], settings: Additive) -> None:
         super().__init__(shape, settings)
         p, terms = self.n_variables, settings.knots - 1
         self.register_buffer("knots", torch.zeros(p, settings.knots))
@@ -67,16 +67,16 @@ class Additive(Forecaster):
         terms = spline_terms(values[:, None], self.get_buffer("knots")[source, None])[:, 0]
         return terms @ self.get_buffer("weight")[target, step, source]
 
-    def fit(self, lesson: Lesson) -> None:
-        lesson.progress.step("fitting the additive model", 0.0)
-        self.get_buffer("knots").copy_(place_knots(lesson.windows, self.settings.knots))
+    def fit(self, fit_data: FitData) -> None:
+        fit_data.progress.step("fitting the additive model", 0.0)
+        self.get_buffer("knots").copy_(place_knots(fit_data.windows, self.settings.knots))
         inputs = self.get_buffer("allowed").flatten(1).T
         allowed = inputs.repeat_interleave(self.settings.knots - 1, dim=0)
-        blocks = Moments.by_block(lesson.windows, self.design, len(allowed))
+        blocks = Moments.by_block(fit_data.windows, self.design, len(allowed))
         solution = cross_validated(blocks, self.settings.ridges, allowed)
         for target in range(self.n_variables):
             self._set(target, solution[:, target])
-        self.settle_noise(lesson.held_out)
+        self.estimate_noise(fit_data.held_out)
 
     def design(self, past: Tensor) -> Tensor:
         """past (batch, step, variable) -> (batch, step * variable * term)."""

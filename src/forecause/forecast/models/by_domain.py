@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from forecause.forecast.backward import PLAIN, Rules
-from forecause.forecast.forecaster import Forecaster, ForecasterSettings, Lesson
+from forecause.forecast.forecaster import FitData, Forecaster, ForecasterSettings
 from forecause.progress import QUIET
 
 Plain = TypeVar("Plain", bound=ForecasterSettings)
@@ -40,11 +40,13 @@ class ByDomain(Forecaster):
     def jacobian(self, past: Tensor, rules: Rules = PLAIN, domain: Tensor | None = None) -> Tensor:
         return self._gather(past, domain, lambda member, part: member.jacobian(part, rules))
 
-    def fit(self, lesson: Lesson) -> None:
+    def fit(self, fit_data: FitData) -> None:
         for domain, member in enumerate(self._each()):
-            lesson.progress.step(f"fitting the {self.kind} model by domain", domain / self.domains)
-            member.fit(replace(lesson.of_domain(domain), progress=QUIET))
-        self.settle_noise(lesson.held_out)
+            fit_data.progress.step(
+                f"fitting the {self.kind} model by domain", domain / self.domains
+            )
+            member.fit(replace(fit_data.of_domain(domain), progress=QUIET))
+        self.estimate_noise(fit_data.held_out)
 
     def _each(self) -> list[Forecaster]:
         return [cast(Forecaster, member) for member in self.members]

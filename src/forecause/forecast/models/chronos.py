@@ -20,7 +20,7 @@ from forecause.forecast.training.loop import Trained, TrainedSettings, TrainingS
 ROWS_AT_ONCE = 128  # variates in one call: its group attention costs their number squared
 
 
-class ChronosSettings(TrainedSettings):
+class Chronos(TrainedSettings):
     """The default fine-tunes the norm layers and the node embedding; `zero_shot` trains nothing."""
 
     kind: ClassVar[str] = "chronos"
@@ -45,17 +45,17 @@ class ChronosSettings(TrainedSettings):
     def of_preset(cls, preset: str) -> ForecasterSpec:
         return cls.zero_shot(cls().weights) if preset == "quick" else cls()
 
-    def build(self, shape: tuple[int, int]) -> Chronos:
-        return Chronos(shape, self)
+    def build(self, shape: tuple[int, int]) -> ChronosModel:
+        return ChronosModel(shape, self)
 
     @classmethod
-    def zero_shot(cls, weights: str, patches: int = 20) -> ChronosSettings:
+    def zero_shot(cls, weights: str, patches: int = 20) -> Chronos:
         """The pretrained weights as they are, with a random node embedding."""
         training = TrainingSettings(max_steps=0)
         return cls(weights=weights, patches=patches, training=training)
 
 
-class Chronos(Trained):
+class ChronosModel(Trained):
     """The variates of a window are one group; the forecast is the median of the next step.
 
     The window is the context: its oldest step has lag max_lag, up to `patches` times the model's
@@ -69,10 +69,10 @@ class Chronos(Trained):
     """
 
     read_windows = 100  # a gradient of the published model takes seconds
-    settings: ChronosSettings
+    settings: Chronos
     base: nn.Module
 
-    def __init__(self, shape: tuple[int, int], settings: ChronosSettings) -> None:
+    def __init__(self, shape: tuple[int, int], settings: Chronos) -> None:
         super().__init__(shape, settings)
         base, about = load_base(settings.weights)
         self.longest = min(settings.patches * about.patch_size, about.context_length)
@@ -136,12 +136,12 @@ class Chronos(Trained):
             return self.node + self.domain[domain]
         return self.node.expand(batch, -1, -1)
 
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Chronos:
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> ChronosModel:
         """Move the base along with the adapter."""
         move: Any = self.base._apply
         move(fn, recurse)
         own: Any = super()._apply
-        return cast(Chronos, own(fn, recurse))
+        return cast(ChronosModel, own(fn, recurse))
 
     def _load_from_state_dict(
         self, state_dict: Mapping[str, Any], prefix: str, *details: Any

@@ -11,7 +11,7 @@ from forecause.forecast.backward import PLAIN, Rules, activation
 from forecause.forecast.training.loop import NetworkSettings, Trained, TrainingSettings
 
 
-class CNNSettings(NetworkSettings):
+class CNN(NetworkSettings):
     """Two convolutions along time, then one linear layer from all positions to all targets."""
 
     kind: ClassVar[str] = "cnn"
@@ -20,16 +20,16 @@ class CNNSettings(NetworkSettings):
     kernel: int = 3
     training: TrainingSettings = TrainingSettings(learning_rate=1e-3, batch_size=128)
 
-    def build(self, shape: tuple[int, int]) -> CNN:
-        return CNN(shape, self)
+    def build(self, shape: tuple[int, int]) -> CNNModel:
+        return CNNModel(shape, self)
 
 
-class CNN(Trained):
+class CNNModel(Trained):
     """X_t = linear(conv(conv(past))), the full window at once; a domain shifts the channels."""
 
-    settings: CNNSettings
+    settings: CNN
 
-    def __init__(self, shape: tuple[int, int], settings: CNNSettings) -> None:
+    def __init__(self, shape: tuple[int, int], settings: CNN) -> None:
         super().__init__(shape, settings, settings.head)
         channels = settings.channels
         self.first = nn.Conv1d(self.n_variables, channels, settings.kernel, padding="same")

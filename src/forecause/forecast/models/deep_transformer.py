@@ -16,7 +16,7 @@ from forecause.forecast.forecaster import Forecaster
 from forecause.forecast.training.loop import NetworkSettings, Trained, TrainingSettings
 
 
-class DeepTransformerSettings(NetworkSettings):
+class DeepTransformer(NetworkSettings):
     """Exactly as published: deep with 4 layers, shallow with 1."""
 
     kind: ClassVar[str] = "deep-transformer"
@@ -29,8 +29,8 @@ class DeepTransformerSettings(NetworkSettings):
     teacher_forcing: bool = True  # learn from the forecast at every position, not only the last
     training: TrainingSettings = TrainingSettings.paper()
 
-    def build(self, shape: tuple[int, int]) -> DeepTransformer:
-        return DeepTransformer(shape, self)
+    def build(self, shape: tuple[int, int]) -> DeepTransformerModel:
+        return DeepTransformerModel(shape, self)
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Prior:
 class Block(nn.Module):
     """Pre-LayerNorm attention and a two-layer ReLU network, both residual."""
 
-    def __init__(self, tokens: int, settings: DeepTransformerSettings) -> None:
+    def __init__(self, tokens: int, settings: DeepTransformer) -> None:
         super().__init__()
         width, self.heads = settings.width, settings.heads
         self.norm_attention, self.norm_network = nn.LayerNorm(width), nn.LayerNorm(width)
@@ -97,13 +97,13 @@ def run_blocks(blocks: nn.ModuleList, x: Tensor, prior: Prior, asked: int, rules
     return last
 
 
-class DeepTransformer(Trained):
+class DeepTransformerModel(Trained):
     """A token sees every token of its own and earlier time steps; the output at the token of
     variable i and step tau is the forecast of variable i at tau + 1."""
 
-    settings: DeepTransformerSettings
+    settings: DeepTransformer
 
-    def __init__(self, shape: tuple[int, int], settings: DeepTransformerSettings) -> None:
+    def __init__(self, shape: tuple[int, int], settings: DeepTransformer) -> None:
         super().__init__(shape, settings, settings.head)
         width, tokens = settings.width, self.max_lag * self.n_variables
         self.value = nn.Linear(1, width)

@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 
 from forecause.forecast.backward import PLAIN, Rules
-from forecause.forecast.forecaster import Forecaster, ForecasterSettings, Lesson
+from forecause.forecast.forecaster import FitData, Forecaster, ForecasterSettings
 from forecause.forecast.models.by_domain import by_domain
 from forecause.regression.moments import Moments, cross_validated, flat
 
 
-class LinearSettings(ForecasterSettings):
+class Linear(ForecasterSettings):
     """Penalties tried, relative to the number of windows; 0 is ordinary least squares."""
 
     kind: ClassVar[str] = "linear"
@@ -24,15 +24,15 @@ class LinearSettings(ForecasterSettings):
     ridges: tuple[float, ...] = (0.0, 1e-3, 1e-2, 1e-1, 0.3, 1.0, 3.0, 10.0)
 
     def build(self, shape: tuple[int, int]) -> Forecaster:
-        return by_domain(self, lambda plain: Linear(shape, plain), shape)
+        return by_domain(self, lambda plain: LinearModel(shape, plain), shape)
 
 
-class Linear(Forecaster):
+class LinearModel(Forecaster):
     """X_t = intercept + sum over lags of A_lag X_{t-lag}."""
 
-    settings: LinearSettings
+    settings: Linear
 
-    def __init__(self, shape: tuple[int, int], settings: LinearSettings) -> None:
+    def __init__(self, shape: tuple[int, int], settings: Linear) -> None:
         super().__init__(shape, settings)
         p = self.n_variables
         self.register_buffer("weight", torch.zeros(p, self.max_lag, p))  # (target, step, source)
@@ -49,12 +49,12 @@ class Linear(Forecaster):
     def contribution(self, target: int, step: int, source: int, values: Tensor) -> Tensor:
         return values * self.get_buffer("weight")[target, step, source]
 
-    def fit(self, lesson: Lesson) -> None:
-        lesson.progress.step("fitting the linear model", 0.0)
+    def fit(self, fit_data: FitData) -> None:
+        fit_data.progress.step("fitting the linear model", 0.0)
         allowed = self.get_buffer("allowed").flatten(1).T
-        blocks = Moments.by_block(lesson.windows, flat, len(allowed))
+        blocks = Moments.by_block(fit_data.windows, flat, len(allowed))
         self._set(cross_validated(blocks, self.settings.ridges, allowed))
-        self.settle_noise(lesson.held_out)
+        self.estimate_noise(fit_data.held_out)
 
     def _set(self, coefficients: Tensor) -> None:
         """coefficients (1 + max_lag * variable, target), the intercept first."""

@@ -9,26 +9,26 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from forecause.forecast.backward import Rules, activation
-from forecause.forecast.forecaster import Lesson
-from forecause.forecast.models.linear import Linear, LinearSettings
+from forecause.forecast.forecaster import FitData
+from forecause.forecast.models.linear import Linear, LinearModel
 from forecause.forecast.models.separate import Separate, SeparateSettings
 
 
-class MLPSettings(SeparateSettings):
+class MLP(SeparateSettings):
     """Two hidden layers per target; the linear path starts at the closed-form fit."""
 
     kind: ClassVar[str] = "mlp"
 
     hidden: int = Field(default=32, ge=2)
 
-    def build(self, shape: tuple[int, int]) -> MLP:
-        return MLP(shape, self)
+    def build(self, shape: tuple[int, int]) -> MLPModel:
+        return MLPModel(shape, self)
 
     def halved(self) -> Self:
         return self.model_copy(update={"hidden": self.hidden // 2})
 
 
-class MLP(Separate):
+class MLPModel(Separate):
     """X_i,t = linear(past) + network_i(past), with separate weights for every target i.
 
     So for every number the head asks for, the mean first of all. With domains, each has a linear
@@ -36,9 +36,9 @@ class MLP(Separate):
     """
 
     separate_targets = True
-    settings: MLPSettings
+    settings: MLP
 
-    def __init__(self, shape: tuple[int, int], settings: MLPSettings) -> None:
+    def __init__(self, shape: tuple[int, int], settings: MLP) -> None:
         super().__init__(shape, settings)
         p, inputs, hidden = self.n_variables, self.n_inputs, settings.hidden
         outputs, paths = self.likelihood.outputs, max(self.domains, 1)
@@ -51,16 +51,16 @@ class MLP(Separate):
         self.second_bias = nn.Parameter(torch.zeros(p, 1, hidden))
         self.last = nn.Parameter(torch.zeros(p, hidden, outputs))
 
-    def fit(self, lesson: Lesson) -> None:
+    def fit(self, fit_data: FitData) -> None:
         for path in range(max(self.domains, 1)):
-            start = Linear((self.max_lag, self.n_variables), LinearSettings())
+            start = LinearModel((self.max_lag, self.n_variables), Linear())
             start.constrain(self.read_mask.cpu())
-            start.fit(lesson.of_domain(path) if self.domains else lesson)
+            start.fit(fit_data.of_domain(path) if self.domains else fit_data)
             self._start_path(path, start)
-        super().fit(lesson)
+        super().fit(fit_data)
 
     @torch.no_grad()
-    def _start_path(self, path: int, start: Linear) -> None:
+    def _start_path(self, path: int, start: LinearModel) -> None:
         outputs = self.likelihood.outputs
         own = slice(path * outputs, (path + 1) * outputs)
         start = start.to(self.linear.device)

@@ -17,11 +17,11 @@ from torch.nn import functional
 
 from forecause.config import EVERY_READOUT, ForecasterSpec
 from forecause.forecast.backward import PLAIN, Rules, activation, layer_norm, scale_gradient
-from forecause.forecast.models.deep_transformer import DeepTransformerSettings
+from forecause.forecast.models.deep_transformer import DeepTransformer
 from forecause.forecast.models.separate import Separate, SeparateSettings
 
 
-class TransformerSettings(SeparateSettings):
+class Transformer(SeparateSettings):
     """The best found on a 2-core CPU; for the published model see deep_transformer.py."""
 
     kind: ClassVar[str] = "transformer"
@@ -35,11 +35,11 @@ class TransformerSettings(SeparateSettings):
     def of_preset(cls, preset: str) -> ForecasterSpec:
         """The preset `paper` is the published model, another one."""
         if preset == "paper":
-            return DeepTransformerSettings.of_preset(preset)
+            return DeepTransformer.of_preset(preset)
         return super().of_preset(preset)
 
-    def build(self, shape: tuple[int, int]) -> Transformer:
-        return Transformer(shape, self)
+    def build(self, shape: tuple[int, int]) -> TransformerModel:
+        return TransformerModel(shape, self)
 
     def halved(self) -> Self:
         return self.model_copy(update={"width": self.width // 2, "heads": self.heads // 2})
@@ -54,12 +54,12 @@ class _Parts(NamedTuple):
     domain: Tensor  # (batch or 1, width)
 
 
-class Transformer(Separate):
+class TransformerModel(Separate):
     """The query of target i is the token of its latest value; its output is the forecast."""
 
-    settings: TransformerSettings
+    settings: Transformer
 
-    def __init__(self, shape: tuple[int, int], settings: TransformerSettings) -> None:
+    def __init__(self, shape: tuple[int, int], settings: Transformer) -> None:
         super().__init__(shape, settings)
         width, self.heads = settings.width, settings.heads
         self.embed = nn.Linear(1, width)

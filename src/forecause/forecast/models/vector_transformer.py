@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from forecause.forecast.backward import PLAIN, Rules, layer_norm
 from forecause.forecast.models.deep_transformer import (
     Block,
-    DeepTransformerSettings,
+    DeepTransformer,
     Prior,
     run_blocks,
 )
@@ -20,7 +20,7 @@ from forecause.forecast.training.loop import NetworkSettings, Trained
 QUIET = 0.3  # size of a value's first weights against the embedding of its step
 
 
-class VectorTransformerSettings(NetworkSettings):
+class VectorTransformer(NetworkSettings):
     """One layer and one head, as the paper has it for small recorded data."""
 
     kind: ClassVar[str] = "vector"
@@ -29,18 +29,18 @@ class VectorTransformerSettings(NetworkSettings):
     heads: int = 1
     layers: int = 1
 
-    def build(self, shape: tuple[int, int]) -> VectorTransformer:
-        return VectorTransformer(shape, self)
+    def build(self, shape: tuple[int, int]) -> VectorTransformerModel:
+        return VectorTransformerModel(shape, self)
 
     @property
-    def block(self) -> DeepTransformerSettings:
+    def block(self) -> DeepTransformer:
         """What a block is built from; the static bias lets attention start from a lag."""
-        return DeepTransformerSettings(
+        return DeepTransformer(
             width=self.width, heads=self.heads, domains=self.domains, static_bias=True
         )
 
 
-class VectorTransformer(Trained):
+class VectorTransformerModel(Trained):
     """A token holds all variables of one step and sees its own and earlier steps; the last one
     gives the forecast of every variable.
 
@@ -48,9 +48,9 @@ class VectorTransformer(Trained):
     of a lag as a whole, and could not tell a lag's parents from those of another.
     """
 
-    settings: VectorTransformerSettings
+    settings: VectorTransformer
 
-    def __init__(self, shape: tuple[int, int], settings: VectorTransformerSettings) -> None:
+    def __init__(self, shape: tuple[int, int], settings: VectorTransformer) -> None:
         super().__init__(shape, settings, settings.head)
         steps, p, width = self.max_lag, self.n_variables, settings.width
         # LayerNorm would wipe out a token that is mostly its values, so the embeddings dominate.

@@ -16,9 +16,9 @@ from forecause.config import EVERY_HEAD, ForecasterSpec, HeadName, Settings
 from forecause.data.windows import Window, Windows
 from forecause.errors import TrainingError
 from forecause.forecast.forecaster import (
+    FitData,
     Forecaster,
     ForecasterSettings,
-    Lesson,
     over_windows,
 )
 from forecause.forecast.training import distributed
@@ -104,15 +104,15 @@ class Trained(Forecaster):
     def loss(self, window: Window) -> Tensor:
         return self.penalty.loss(self, window) if self.penalty else super().loss(window)
 
-    def fit(self, lesson: Lesson) -> None:
+    def fit(self, fit_data: FitData) -> None:
         weights = self.settings.sparsity
         if not weights:
-            train(self, lesson, self.settings.training)
+            train(self, fit_data, self.settings.training)
             return
 
-        each = lesson
-        if lesson.seconds is not None:
-            each = replace(lesson, seconds=lesson.seconds / len(weights))
+        each = fit_data
+        if fit_data.seconds is not None:
+            each = replace(fit_data, seconds=fit_data.seconds / len(weights))
 
         def learn(penalty: Penalty | None) -> None:
             self.penalty = penalty
@@ -121,28 +121,28 @@ class Trained(Forecaster):
 
         # Shrunk for different times, the slopes of targets could not be compared.
         self.separate_targets = False
-        weight = learn_sparsely(self, lesson, weights, learn)
+        weight = learn_sparsely(self, fit_data, weights, learn)
         self.settings = self.settings.model_copy(update={"sparsity": (weight,)})
 
 
-def train(model: Forecaster, lesson: Lesson, settings: TrainingSettings) -> None:
+def train(model: Forecaster, fit_data: FitData, settings: TrainingSettings) -> None:
     """Fit `model` and leave it with the weights that did best on the held-out windows.
 
     Training also ends as soon as the model is clearly not going to beat its rival,
-    and when the lesson's time is up.
+    and when its time is up.
     """
     ranks, began = distributed.current(), time.monotonic()
     steps = f"{settings.max_steps} steps of {settings.batch_size}"
-    ranks.meet(f"training the {model.kind} on {len(lesson.windows)} windows in {steps}")
-    rng = np.random.default_rng(lesson.seed)
-    watched = lesson.held_out.sample(WATCHED, rng)
+    ranks.meet(f"training the {model.kind} on {len(fit_data.windows)} windows in {steps}")
+    rng = np.random.default_rng(fit_data.seed)
+    watched = fit_data.held_out.sample(WATCHED, rng)
     device = next(model.parameters()).device
     optimiser = torch.optim.Adam(model.parameters(), fused=device.type in ("cpu", "cuda"))
     schedule = _Schedule(settings)
     best = _Best(model, _held_out_losses(model, watched, ranks))
-    rival, loss = _Rival.of(lesson, watched, ranks), ranks.loss_of(model)
-    size = min(settings.batch_size, len(lesson.windows))
-    batches = _shuffled(lesson.windows, size, rng, ranks)
+    rival, loss = _Rival.of(fit_data, watched, ranks), ranks.loss_of(model)
+    size = min(settings.batch_size, len(fit_data.windows))
+    batches = _shuffled(fit_data.windows, size, rng, ranks)
     with _threads_for(model.work_per_window * size // ranks.size):
         for step in range(1, settings.max_steps + 1):
             optimiser.param_groups[0]["lr"] = schedule.rate(step)
@@ -152,17 +152,17 @@ def train(model: Forecaster, lesson: Lesson, settings: TrainingSettings) -> None
             optimiser.step()
             if step % settings.look_every:
                 continue
-            lesson.progress.step(f"training the {model.kind}", step / settings.max_steps)
+            fit_data.progress.step(f"training the {model.kind}", step / settings.max_steps)
             losses = _finite(_held_out_losses(model, watched, ranks), model.kind, step)
             stalled = schedule.stalls_after(losses, progress=best.improve(losses))
             if stalled:
                 best.restore()
                 schedule.slow_down()
             lost = rival is not None and rival.wins_against(model, schedule.history, stalled)
-            if schedule.ended or ranks.agree(lost or lesson.time_is_up(began)):
+            if schedule.ended or ranks.agree(lost or fit_data.time_is_up(began)):
                 break
     best.restore()
-    model.settle_noise(watched)
+    model.estimate_noise(watched)
 
 
 class _Rival:
@@ -172,13 +172,13 @@ class _Rival:
         self.errors, self.watched = errors, watched
 
     @classmethod
-    def of(cls, lesson: Lesson, watched: Windows, ranks: Ranks) -> _Rival | None:
-        errors = ranks.of_first(lesson.to_beat(watched) if lesson.to_beat else None)
+    def of(cls, fit_data: FitData, watched: Windows, ranks: Ranks) -> _Rival | None:
+        errors = ranks.of_first(fit_data.to_beat(watched) if fit_data.to_beat else None)
         return None if errors is None else cls(errors, watched)
 
     def wins_against(self, model: Forecaster, history: Sequence[Tensor], stalled: bool) -> bool:
         """Whether the model had better give up; `history` is its loss (target,) at every look."""
-        return self._is_out_of_reach(history) or (stalled and not self._is_behind(model))
+        return self._is_out_of_reach(history) or (stalled and not self.leads_somewhere(model))
 
     def _is_out_of_reach(self, history: Sequence[Tensor]) -> bool:
         """Whether no target would be won even if the last half's gain came once more.
@@ -191,7 +191,7 @@ class _Rival:
         promising = now - (earlier - now).clamp(min=0) <= self.errors.mean(0)
         return int(promising.sum()) <= len(now) // 20
 
-    def _is_behind(self, model: Forecaster) -> bool:
+    def leads_somewhere(self, model: Forecaster) -> bool:
         """Whether some target is clearly won. If none is, going on at a lower rate is in vain."""
         own = over_windows(model, self.watched, model.errors)
         targets = zip(self.errors.T, own.T, strict=True)

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from forecause.data.windows import Window
-from forecause.forecast.forecaster import Forecaster, Lesson, over_windows
+from forecause.forecast.forecaster import FitData, Forecaster, over_windows
 from forecause.regression.residuals import clearly_better
 
 TRIED = (0.0, 0.03, 0.1, 0.2)  # weights of the penalty, of standardised inputs and outputs
@@ -62,7 +62,7 @@ class Penalty:
 
 def learn_sparsely(
     model: Forecaster,
-    lesson: Lesson,
+    fit_data: FitData,
     weights: Sequence[float],
     learn: Callable[[Penalty | None], None],
 ) -> float:
@@ -78,8 +78,8 @@ def learn_sparsely(
     best, errors, kept = weights[0], torch.empty(0), start
     for weight in weights:
         model.load_state_dict(start)
-        learn(Penalty(weight, lesson.seed) if weight else None)
-        found = over_windows(model, lesson.held_out, model.errors).mean(1)
+        learn(Penalty(weight, fit_data.seed) if weight else None)
+        found = over_windows(model, fit_data.held_out, model.errors).mean(1)
         if weight == weights[0] or clearly_better(errors, found):
             best, errors, kept = weight, found, _weights_of(model)
     model.load_state_dict(kept)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from forecause.config import ForecasterSpec
 from forecause.data.windows import Window, Windows
 from forecause.forecast.backward import PLAIN, Rules, activation
-from forecause.forecast.forecaster import Lesson
+from forecause.forecast.forecaster import FitData
 from forecause.forecast.models.pretrained.context import TERMS, Context, terms
 from forecause.forecast.models.pretrained.network import ContextNetwork, Equations, NetworkSettings
 from forecause.forecast.models.pretrained.weights import load_network
@@ -21,7 +21,7 @@ from forecause.forecast.training.loop import Trained, TrainedSettings, TrainingS
 OWN_WEIGHTS = Path(__file__).with_name("weights.safetensors")  # forecause pretrain --minutes 17
 
 
-class PretrainedSettings(TrainedSettings):
+class Pretrained(TrainedSettings):
     """These fine-tune norm layers and node vectors; `zero_shot`, the default, trains nothing."""
 
     kind: ClassVar[str] = "pretrained"
@@ -52,16 +52,16 @@ class PretrainedSettings(TrainedSettings):
     def of_preset(cls, preset: str) -> ForecasterSpec:
         return cls() if preset == "paper" else cls.zero_shot()
 
-    def build(self, shape: tuple[int, int]) -> Pretrained:
-        return Pretrained(shape, self)
+    def build(self, shape: tuple[int, int]) -> PretrainedModel:
+        return PretrainedModel(shape, self)
 
     @classmethod
-    def zero_shot(cls) -> PretrainedSettings:
+    def zero_shot(cls) -> Pretrained:
         """The pretrained weights as they are, with random node vectors."""
         return cls(training=TrainingSettings(max_steps=0))
 
 
-class Pretrained(Trained):
+class PretrainedModel(Trained):
     """X_i,t = intercept + sum over sources and lags of a curve of X_source,t-lag.
 
     The curves are what the transformer makes of the training windows, its context: no step of
@@ -70,9 +70,9 @@ class Pretrained(Trained):
     """
 
     logits: ClassVar[bool] = False
-    settings: PretrainedSettings
+    settings: Pretrained
 
-    def __init__(self, shape: tuple[int, int], settings: PretrainedSettings) -> None:
+    def __init__(self, shape: tuple[int, int], settings: Pretrained) -> None:
         if settings.network is None:
             network = load_network(settings.weights or OWN_WEIGHTS)
             settings = settings.model_copy(update={"network": network.settings})
@@ -102,14 +102,14 @@ class Pretrained(Trained):
         found = torch.einsum("blsk,dtlsk->bdt", terms(past), weight) + intercept
         return found[torch.arange(len(past), device=past.device), domain]
 
-    def fit(self, lesson: Lesson) -> None:
-        lesson.progress.step("reading the context", 0.0)
-        parts = [lesson.of_domain(d) for d in range(self.domains)] or [lesson]
+    def fit(self, fit_data: FitData) -> None:
+        fit_data.progress.step("reading the context", 0.0)
+        parts = [fit_data.of_domain(d) for d in range(self.domains)] or [fit_data]
         self.contexts = [self._context(part.windows) for part in parts]
         if self.settings.training.max_steps:
-            train(self, lesson, self.settings.training)
+            train(self, fit_data, self.settings.training)
         else:
-            self.settle_noise(lesson.held_out)
+            self.estimate_noise(fit_data.held_out)
         with torch.no_grad():
             weight, intercept = self._equations()
         self.get_buffer("weight").copy_(weight)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from forecause.config import EVERY_HEAD, ForecasterSpec, Settings
 from forecause.data.windows import Window
 from forecause.forecast.backward import PLAIN, Rules
-from forecause.forecast.forecaster import Forecaster, ForecasterSettings, Lesson
+from forecause.forecast.forecaster import FitData, Forecaster, ForecasterSettings
 from forecause.regression.residuals import clearly_better
 
 
@@ -37,7 +37,7 @@ class Member(Settings):
         return spec.build(shape)
 
 
-class ChoiceSettings(ForecasterSettings):
+class PerTargetChoiceSettings(ForecasterSettings):
     """Which member forecasts each target, by its label, and what every member in use is."""
 
     kind: ClassVar[str] = "auto"
@@ -58,8 +58,10 @@ class ChoiceSettings(ForecasterSettings):
             for label, saved in members.items()
         }
 
-    def build(self, shape: tuple[int, int]) -> Choice:
-        return Choice(shape, self, {name: m.build(shape) for name, m in self.members.items()})
+    def build(self, shape: tuple[int, int]) -> PerTargetChoice:
+        return PerTargetChoice(
+            shape, self, {name: m.build(shape) for name, m in self.members.items()}
+        )
 
 
 def _kind_of_label(label: str) -> str:
@@ -69,15 +71,15 @@ def _kind_of_label(label: str) -> str:
     return label
 
 
-class Choice(Forecaster):
+class PerTargetChoice(Forecaster):
     """Several fitted forecasters; each target is read from one of them."""
 
-    settings: ChoiceSettings
+    settings: PerTargetChoiceSettings
 
     def __init__(
         self,
         shape: tuple[int, int],
-        settings: ChoiceSettings,
+        settings: PerTargetChoiceSettings,
         members: dict[str, Forecaster],
     ) -> None:
         super().__init__(shape, settings)
@@ -111,11 +113,11 @@ class Choice(Forecaster):
     def member_of(self, column: int) -> Forecaster:
         return cast(Forecaster, self.members[self.settings.kinds[column]])
 
-    def fit(self, lesson: Lesson) -> None:
+    def fit(self, fit_data: FitData) -> None:
         raise NotImplementedError("the members are fitted before they are chosen from")
 
 
-def choose(members: Sequence[Forecaster], errors: Sequence[Tensor]) -> Choice:
+def choose(members: Sequence[Forecaster], errors: Sequence[Tensor]) -> PerTargetChoice:
     """Pick per target from errors (window, target), members ordered simple to rich.
 
     A richer member must be better by more than the standard error of the difference: a tie goes
@@ -129,9 +131,9 @@ def choose(members: Sequence[Forecaster], errors: Sequence[Tensor]) -> Choice:
                 winner = rival
         kinds.append(members[winner].label)
     used = {m.label: m for m in members if m.label in kinds}
-    settings = ChoiceSettings(
+    settings = PerTargetChoiceSettings(
         kinds=tuple(kinds),
         members={label: Member.of(m) for label, m in used.items()},
     )
     shape = (members[0].max_lag, members[0].n_variables)
-    return Choice(shape, settings, used)
+    return PerTargetChoice(shape, settings, used)
