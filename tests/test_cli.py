@@ -71,9 +71,10 @@ def test_options_reach_the_library(run, csv, tmp_path):
         "--k", 2, "--by", "rank", "--readout", "lrp", "--seed", 7, "--device", "cpu",
         "--out", tmp_path / "run", "--quiet",
     )  # fmt: skip
-    settings = fc.load(tmp_path / "run").settings
+    config = fc.load(tmp_path / "run").config
     assert code == 0
-    assert settings.model_dump(include={"select", "k", "by", "readout", "seed", "forecaster"}) == {
+    names = ("select", "k", "by", "readout", "seed", "forecaster")
+    assert {name: config.flat()[name] for name in names} == {
         "select": "global-top-k",
         "k": 2,
         "by": "rank",
@@ -130,7 +131,7 @@ def test_a_fault_of_ours_exits_with_one_and_says_so(run, csv, monkeypatch):
     def broken(*_args, **_kwargs):
         raise ZeroDivisionError("surprise")
 
-    monkeypatch.setattr("forecause.method.fit_forecaster", broken)
+    monkeypatch.setattr("forecause.method.fit_best", broken)
     code, _, err = run("discover", csv, "--quiet")
     assert code == 1
     assert err == "forecause: ZeroDivisionError: surprise (set FORECAUSE_DEBUG=1 for the details)\n"

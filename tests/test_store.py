@@ -23,7 +23,7 @@ def test_a_saved_run_loads_to_the_same_graph_and_forecast(found, folder):
     again = fc.load(folder)
     assert again.graph == found.graph
     assert again.relevance.equals(found.relevance)
-    assert again.settings == found.settings
+    assert again.config == found.config
     pd.testing.assert_frame_equal(again.losses, found.losses)
     pd.testing.assert_frame_equal(again.forecast(5), found.forecast(5))
     assert again.data.fingerprint == found.data.fingerprint

@@ -32,14 +32,14 @@ def test_every_arm_keeps_what_has_more_than_an_even_share(weights, monkeypatch):
 
 
 def test_arms_that_were_not_pretrained_get_no_weights(weights):
-    for name, (kind, settings) in transfer._arms().items():
-        if kind == "pretrained":
+    for name, settings in transfer._arms().items():
+        if settings.kind == "pretrained":
             assert (settings.weights is None) == name.startswith("same"), name
 
 
 def test_weights_that_are_not_named_are_those_that_come_along(monkeypatch):
     monkeypatch.delenv(transfer.WEIGHTS, raising=False)
-    for name, (kind, settings) in transfer._arms().items():
-        if kind == "pretrained":
+    for name, settings in transfer._arms().items():
+        if settings.kind == "pretrained":
             assert settings.weights is None
             assert (settings.network is None) != name.startswith("same"), name

@@ -10,6 +10,7 @@ from typing import Any, Literal, ParamSpec, TypeVar
 from forecause.config import (
     ByName,
     Config,
+    DataOptions,
     ForecasterName,
     ForecasterSpec,
     GapsName,
@@ -323,7 +324,8 @@ def reading_context(
 def rediscover(config: Config, panel: Panel, seed: int, progress: Progress = QUIET) -> Learned:
     """What a run with these settings learns from other data; domains of the panel are known."""
     own = {"seed": seed, "device": "cpu", "regimes": None, "per_series": False}
-    again = run_method(panel, config.with_options(**own), Run(progress=progress))
+    known = config.model_copy(update={"data": DataOptions()})  # a panel needs no reading
+    again = run_method(panel, known.with_options(**own), Run(progress=progress))
     return again.learned
 
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 """Power: what a run would find again in data simulated from what it learnt."""
 
 import json
@@ -82,9 +84,7 @@ def test_weak_edges_are_said_to_be_invisible():
     x = rng.normal(size=(100, 2))
     x[1:, 1] += 0.15 * x[:-1, 0]
     found = discover(x, max_lag=1, select="top-k", k=1)  # edges there is no evidence for
-    strict = fc.discovery.Discovery(
-        **{**vars(found), "settings": found.settings.model_copy(update={"select": "fdr"})}
-    )
+    strict = replace(found, config=found.config.with_options(select="fdr", k=None))
     sentence = strict.power(repeats=5).sentence
     assert sentence.startswith("With 99 windows of data like this, ")
     assert "mostly invisible" in sentence or "most edges are invisible" in sentence
@@ -123,7 +123,7 @@ def test_half_of_the_edges_keep_their_strength(strong):
 
 def test_simulated_series_resemble_the_data_and_hold_as_many_windows(strong):
     series, clipped = simulate_along(
-        along(strong), noise_sd(strong), 1998, np.random.default_rng(0)
+        along(strong), noise_sd(strong.losses), 1998, np.random.default_rng(0)
     )
     chains, rows, _ = series.shape
     assert clipped == 0
@@ -134,7 +134,7 @@ def test_simulated_series_resemble_the_data_and_hold_as_many_windows(strong):
 def test_values_that_explode_are_cut_off_and_said_to_be(strong):
     grown = 3 * strong.graph.adjacency.values.astype(np.float32)
     series, clipped = simulate_along(
-        along(strong, grown), noise_sd(strong), 500, np.random.default_rng(0)
+        along(strong, grown), noise_sd(strong.losses), 500, np.random.default_rng(0)
     )
     assert clipped > 0
     assert series.abs().max() <= BOUND
@@ -162,7 +162,7 @@ def test_plain_values_and_back(power):
 
 
 def test_repeats_must_be_a_number_of_times(strong):
-    with pytest.raises(fc.InputError, match="at least 1, found 0"):
+    with pytest.raises(fc.InputError, match="between 1 and 10000, found 0"):
         strong.power(repeats=0)
 
 

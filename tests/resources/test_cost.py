@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from forecause.data import Panel, Windows
+from forecause.forecast.models import MLP, Additive, Linear
 from forecause.resources.cost import (
     Cost,
     expected_cost,
@@ -32,7 +33,7 @@ def test_the_sentence_names_the_costliest_stage():
 
 
 def test_every_stage_is_there_and_networks_have_steps():
-    cost = expected_cost(windows_of(600, 3, 2), ["linear", "additive", "mlp"])
+    cost = expected_cost(windows_of(600, 3, 2), [Linear(), Additive(), MLP()])
     assert set(cost.seconds) == {"start", "tests", "linear", "additive", "mlp"}
     assert cost.steps == {"mlp": 6000}
     assert all(value > 0 for value in cost.seconds.values())
@@ -53,4 +54,4 @@ def test_a_table_on_disk_does_not_count_as_memory(tmp_path):
     path = tmp_path / "table.npy"
     np.save(path, windows.panel.values)
     mapped = Windows.of(Panel.of(path), 1)
-    assert memory_gb(windows, ["linear"]) - memory_gb(mapped, ["linear"]) == pytest.approx(4e-5)
+    assert memory_gb(windows, [Linear()]) - memory_gb(mapped, [Linear()]) == pytest.approx(4e-5)

@@ -155,7 +155,7 @@ class Forecaster(nn.Module, ABC):
 
     @abstractmethod
     def fit(self, fit_data: FitData) -> None:
-        """Fit the parameters to `fit_data.windows`; its held-out windows only decide when to stop."""
+        """Fit the parameters to `fit_data.windows`; held-out windows only decide when to stop."""
 
     def forecast(self, window: Window) -> Tensor:
         """The forecast of every window, (batch, variable)."""

@@ -35,7 +35,7 @@ def test_each_target_gets_the_forecaster_that_suits_it(fitted):
 
 
 def test_forecast_and_jacobian_come_from_the_chosen_member(fitted):
-    model, table, _ = fitted
+    model, table = fitted.forecaster, fitted.losses
     past = curved_windows().draw(np.arange(10)).past
     for i, kind in enumerate(table["chosen"]):
         member = model.members[kind]
@@ -63,7 +63,8 @@ def test_a_model_is_rebuilt_from_its_settings(fitted):
 
 def test_held_out_losses_are_those_of_windows_never_trained_on():
     windows = curved_windows()
-    model, table, _ = fit_forecaster("linear", windows)
+    fit = fit_forecaster("linear", windows)
+    model, table = fit.forecaster, fit.losses
     late = windows.split(0.2)[1]
     judged = late.at(np.arange(len(late))[1::2])
     np.testing.assert_allclose(table["linear"], squared_errors(model, judged).mean(0), rtol=1e-6)
@@ -84,5 +85,3 @@ def test_the_callers_random_state_is_left_alone():
 def test_unknown_names_list_the_known_ones():
     with pytest.raises(InputError, match="'lstm'; choose one of auto, transformer"):
         preset_settings("lstm", "default")
-    with pytest.raises(InputError, match="'slow'; choose one of default, paper, quick"):
-        preset_settings("mlp", "slow")

@@ -244,7 +244,7 @@ def test_discovery_with_it_comes_back_from_disk(base_folder, tmp_path):
     back = fc.load(found.save(tmp_path / "run"))
     assert back.graph == found.graph
     assert back.forecast(2).equals(found.forecast(2))
-    with pytest.raises(InputError, match="needs --weights"):
+    with pytest.raises(InputError, match="needs weights"):
         fc.discover(panel, STEPS, forecaster="chronos")
     with pytest.raises(InputError, match="no other forecaster takes them"):
         fc.discover(panel, STEPS, forecaster="linear", weights=str(base_folder))

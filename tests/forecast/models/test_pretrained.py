@@ -11,6 +11,7 @@ from sklearn.linear_model import Ridge
 import forecause as fc
 from fitted import fit_forecaster
 from forecause.attribute import relevance
+from forecause.config import Config
 from forecause.data import Panel, Windows
 from forecause.errors import InputError
 from forecause.forecast.backward import CP_LRP
@@ -258,6 +259,6 @@ def test_it_comes_with_weights_that_need_no_training(chain_windows):
     assert ours["b"] < 0.7
 
 
-def test_only_some_forecasters_take_weights(chain_windows):
+def test_only_some_forecasters_take_weights():
     with pytest.raises(InputError, match="no other forecaster takes them"):
-        fit_forecaster("mlp", chain_windows, weights="somewhere")
+        Config.of(forecaster="mlp", weights="somewhere")

@@ -36,28 +36,30 @@ def twins(domains=0):
     return one, deep
 
 
-def some_past(domains=0):
-    past = torch.randn(5, 4, 3, dtype=torch.float64)
-    if not domains:
-        return past
-    mark = torch.randint(0, domains, (5, 1, 1)).expand(-1, 4, 1)
-    return torch.cat([past, mark.double()], dim=2)
+def some_past():
+    return torch.randn(5, 4, 3, dtype=torch.float64)
+
+
+def some_domains(domains):
+    return torch.randint(0, domains, (5,)) if domains else None
 
 
 @pytest.mark.parametrize("domains", [0, 3])
 def test_it_forecasts_what_tokens_written_out_do(domains):
     one, deep = twins(domains)
-    past = some_past(domains)
-    torch.testing.assert_close(one(past), deep(past))
-    torch.testing.assert_close(one.attentions(past)[0], deep.attentions(past)[0][:, :, -3:])
+    past, domain = some_past(), some_domains(domains)
+    torch.testing.assert_close(one(past, domain=domain), deep(past, domain=domain))
+    weights, every = (model.attentions(past, domain)[0] for model in (one, deep))
+    torch.testing.assert_close(weights, every[:, :, -3:])
 
 
 @pytest.mark.parametrize("domains", [0, 3])
 @pytest.mark.parametrize("rules", [PLAIN, ATTN_LRP, CP_LRP])
 def test_its_slopes_are_those_of_tokens_written_out(rules, domains):
     one, deep = twins(domains)
-    past = some_past(domains)
-    torch.testing.assert_close(one.jacobian(past, rules), deep.jacobian(past, rules))
+    past, domain = some_past(), some_domains(domains)
+    slopes, every = (model.jacobian(past, rules, domain) for model in (one, deep))
+    torch.testing.assert_close(slopes, every)
 
 
 def test_a_forbidden_input_is_held_at_its_mean():

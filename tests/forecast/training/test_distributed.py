@@ -23,7 +23,7 @@ def ended(tmp_path_factory):
     folder = tmp_path_factory.mktemp("together")
     (folder / "good").mkdir()
     table().to_csv(folder / "good" / "d.csv", index=False)
-    (folder / "bad.csv").write_text("a,b\n" + "1,2\n" * 50)
+    (folder / "bad.csv").write_text("a,a\n" + "1,2\n" * 50)
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     process = subprocess.run(
         [*torchrun, "--nproc_per_node", "2", LOCAL / "ranks_script.py", folder],
@@ -68,7 +68,8 @@ def test_a_mistake_is_one_sentence_from_both(ended):
     for rank in (0, 1):
         assert (folder / f"error {rank}.txt").read_text() == "only rank 1 knows"
     assert process.returncode != 0
-    assert process.stderr.count("forecause: Column 'a' is constant") == 1
+    assert process.stderr.count("forecause: ") == 1
+    assert "'a'" in process.stderr
     assert "exitcode  : 2" in process.stderr
 
 

@@ -6,6 +6,7 @@ from torch import nn
 from forecause.errors import TrainingError
 from forecause.forecast.backward import PLAIN
 from forecause.forecast.forecaster import FitData, Forecaster, squared_errors
+from forecause.forecast.models.linear import Linear
 from forecause.forecast.models.mlp import MLP, MLPModel
 from forecause.forecast.training.loop import TrainingSettings, train
 from heard import Heard
@@ -15,10 +16,8 @@ from systems import windows_of
 class Constant(Forecaster):
     """Forecasts one learnable number per target, and counts its training steps."""
 
-    kind = "constant"
-
     def __init__(self, shape, start=0.0):
-        super().__init__(shape, TrainingSettings())
+        super().__init__(shape, Linear())
         self.level = nn.Parameter(torch.full((shape[1],), start))
         self.steps = 0
 
