@@ -131,7 +131,7 @@ def test_a_fault_of_ours_exits_with_one_and_says_so(run, csv, monkeypatch):
     def broken(*_args, **_kwargs):
         raise ZeroDivisionError("surprise")
 
-    monkeypatch.setattr("forecause.method.fit_best", broken)
+    monkeypatch.setattr("forecause.resources.fitting.fit_best", broken)
     code, _, err = run("discover", csv, "--quiet")
     assert code == 1
     assert err == "forecause: ZeroDivisionError: surprise (set FORECAUSE_DEBUG=1 for the details)\n"

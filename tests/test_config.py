@@ -75,7 +75,7 @@ def test_no_error_recommends_a_forecaster_that_cannot_be_chosen():
 
 
 def test_too_large_a_k_is_refused_before_anything_is_fitted(monkeypatch):
-    monkeypatch.setattr("forecause.method.fit_best", lambda *_: pytest.fail("fitted"))
+    monkeypatch.setattr("forecause.resources.fitting.fit_best", lambda *_: pytest.fail("fitted"))
     table = [[float(i % 7), float(i % 5 + i % 3)] for i in range(100)]
     import numpy as np
 

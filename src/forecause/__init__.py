@@ -14,6 +14,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from forecause._version import __version__
+
 if TYPE_CHECKING:
     from forecause.config import Config as Config
     from forecause.config import FalseDiscovery as FalseDiscovery
@@ -41,8 +43,6 @@ if TYPE_CHECKING:
     from forecause.resources.workers import Workers as Workers
     from forecause.simulation import simulate as simulate
     from forecause.store import load as load
-
-__version__ = "0.2.0"
 
 _MODELS = "forecause.forecast.models"
 # Public names and where they live. They are imported when first used: torch and pandas take

@@ -19,8 +19,8 @@ from forecause.errors import InputError
 from forecause.forecast.forecaster import Forecaster
 from forecause.forecast.rolling import roll
 from forecause.forecast.selection import fit_best
-from forecause.method import fit_as_asked
 from forecause.progress import QUIET, Progress
+from forecause.resources.fitting import fit_as_asked
 from forecause.result import Result
 
 METHODS = ("forecaster", "var", "seasonal naive", "last value", "mean")

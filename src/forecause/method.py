@@ -33,7 +33,6 @@ from forecause.discovery import Discovery
 from forecause.edges.knowledge import Candidates
 from forecause.edges.reading import (
     ReadingContext,
-    allowed_inputs,
     choose_edges,
     read_relevance,
     test_candidates,
@@ -41,12 +40,12 @@ from forecause.edges.reading import (
 )
 from forecause.errors import InputError
 from forecause.forecast.forecaster import Forecaster
-from forecause.forecast.selection import UNLIMITED, FitContext, Fitted, Plan, fit_best, specs_tried
+from forecause.forecast.selection import UNLIMITED, Plan, specs_tried
 from forecause.forecast.training import distributed
 from forecause.progress import QUIET, Progress, usual_progress
 from forecause.resources.budget import plan_for
 from forecause.resources.cost import expected_cost
-from forecause.resources.cross_fit import fit_parts
+from forecause.resources.fitting import fit_as_asked, fit_parts, pick_device
 from forecause.resources.workers import LOCAL, Workers
 
 Answer = TypeVar("Answer")
@@ -281,21 +280,6 @@ def plan_work(windows: Windows, config: Config, run: Run) -> Plan:
     return distributed.current().same(plan, "planning")
 
 
-def fit_as_asked(
-    windows: Windows,
-    config: Config,
-    candidates: Candidates,
-    plan: Plan = UNLIMITED,
-    progress: Progress = QUIET,
-) -> Fitted:
-    """Fit the forecaster that the configuration asks for, forbidden inputs kept out."""
-    coding = windows.panel.coding
-    allowed = allowed_inputs(candidates.allowed, coding) if candidates.some_forbidden else None
-    device = pick_device(config.run.device)
-    context = FitContext(config.run.seed, device, allowed, plan, progress)
-    return fit_best(windows, config.forecasting, context)
-
-
 def fit_cross(fit: Any, windows: Windows, config: Config, run: Run) -> list[Forecaster]:
     """Forecasters of disjoint parts of time, where cross-fitting is asked for."""
     spec, workers = config.spec, run.workers
@@ -327,22 +311,6 @@ def rediscover(config: Config, panel: Panel, seed: int, progress: Progress = QUI
     known = config.model_copy(update={"data": DataOptions()})  # a panel needs no reading
     again = run_method(panel, known.with_options(**own), Run(progress=progress))
     return again.learned
-
-
-def pick_device(asked: str) -> str:
-    """`auto` takes CUDA or Apple's GPU when there is one."""
-    import torch
-
-    if asked != "auto":
-        try:
-            return str(torch.empty(0, device=torch.device(asked)).device)
-        except (RuntimeError, AssertionError, NotImplementedError):
-            raise InputError(
-                f"The device {asked!r} is unknown or not there; try auto, cpu, cuda or mps."
-            ) from None
-    if torch.cuda.is_available():
-        return "cuda"
-    return "mps" if torch.backends.mps.is_available() else "cpu"
 
 
 def with_usual_fdr(config: Config, windows: int) -> Config:

@@ -15,7 +15,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from forecause import __version__
+from forecause._version import __version__
 from forecause.config import Config
 from forecause.data.summary import DataSummary
 from forecause.data.variables import Label

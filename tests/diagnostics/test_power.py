@@ -1,9 +1,8 @@
-from dataclasses import replace
-
 """Power: what a run would find again in data simulated from what it learnt."""
 
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd

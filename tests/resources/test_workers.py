@@ -15,8 +15,7 @@ import forecause as fc
 from forecause.config import Config
 from forecause.edges.knowledge import Candidates
 from forecause.errors import InputError, MissingExtra
-from forecause.method import fit_as_asked
-from forecause.resources.cross_fit import fit_parts
+from forecause.resources.fitting import fit_as_asked, fit_parts
 from forecause.resources.workers import (
     LOCAL,
     Isolation,

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from forecause import __version__
+from forecause._version import __version__
 from forecause.cli import on_data, on_runs, on_systems  # commands register themselves
 from forecause.cli.ending import Interrupted, fail, interrupt, under_torchrun
 from forecause.cli.options import app

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment
 
-from forecause import __version__
+from forecause._version import __version__
 from forecause.errors import InputError
 from forecause.graph.formats.textfile import text_of
 from forecause.graph.lagged import LaggedGraph

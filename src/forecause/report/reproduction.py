@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from forecause import __version__
+from forecause._version import __version__
 from forecause.config import ForecasterSpec
 
 if TYPE_CHECKING:

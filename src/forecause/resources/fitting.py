@@ -1,4 +1,4 @@
-"""Cross-fits: a forecaster for each disjoint part of the windows, fitted by as many workers."""
+"""Fits as a configuration asks for them: of all windows, and of disjoint parts by many workers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
+from forecause.config import Config
 from forecause.data.windows import Windows
+from forecause.edges.knowledge import Candidates
+from forecause.edges.reading import allowed_inputs
+from forecause.errors import InputError
 from forecause.forecast.forecaster import Forecaster
-from forecause.forecast.selection import Fitted
+from forecause.forecast.selection import UNLIMITED, FitContext, Fitted, Plan, fit_best
 from forecause.progress import QUIET, Progress
 from forecause.resources.workers import LOCAL, Workers, gather
 
@@ -43,3 +48,32 @@ def fit_parts(
 
 def _fit_rows(fit: Fit, windows: Windows, rows: npt.NDArray[np.int64]) -> Forecaster:
     return fit(replace(windows, rows=rows), progress=QUIET).forecaster.cpu()
+
+
+def fit_as_asked(
+    windows: Windows,
+    config: Config,
+    candidates: Candidates,
+    plan: Plan = UNLIMITED,
+    progress: Progress = QUIET,
+) -> Fitted:
+    """Fit the forecaster that the configuration asks for, forbidden inputs kept out."""
+    coding = windows.panel.coding
+    allowed = allowed_inputs(candidates.allowed, coding) if candidates.some_forbidden else None
+    device = pick_device(config.run.device)
+    context = FitContext(config.run.seed, device, allowed, plan, progress)
+    return fit_best(windows, config.forecasting, context)
+
+
+def pick_device(asked: str) -> str:
+    """`auto` takes CUDA or Apple's GPU when there is one."""
+    if asked != "auto":
+        try:
+            return str(torch.empty(0, device=torch.device(asked)).device)
+        except (RuntimeError, AssertionError, NotImplementedError):
+            raise InputError(
+                f"The device {asked!r} is unknown or not there; try auto, cpu, cuda or mps."
+            ) from None
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"

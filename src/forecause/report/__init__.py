@@ -1,0 +1,1 @@
+"""The page, the plots and what the terminal shows of a run."""
