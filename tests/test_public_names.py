@@ -9,7 +9,7 @@ import pytest
 import forecause as fc
 
 SURFACE = """
-Additive CNN Chronos Config Discovery FalseDiscovery Forecaster ForecasterSettings ForecauseError
+Additive CNN Chronos Config Dictionary Discovery FalseDiscovery Forecaster ForecasterSettings ForecauseError
 GlobalTopK InputError LaggedGraph Linear LoggedProgress MLP Panel Pretrained Progress TopK
 Transformer VectorTransformer Workers __version__ discover load score_graph simulate
 """

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from forecause.forecast.models.additive import Additive as Additive
     from forecause.forecast.models.chronos import Chronos as Chronos
     from forecause.forecast.models.cnn import CNN as CNN
+    from forecause.forecast.models.dictionary import Dictionary as Dictionary
     from forecause.forecast.models.linear import Linear as Linear
     from forecause.forecast.models.mlp import MLP as MLP
     from forecause.forecast.models.pretrained import Pretrained as Pretrained
@@ -52,6 +53,7 @@ _HOMES = {
     "CNN": _MODELS,
     "Chronos": _MODELS,
     "Config": "forecause.method",  # which knows all forecasters
+    "Dictionary": _MODELS,
     "Discovery": "forecause.discovery",
     "FalseDiscovery": "forecause.config",
     "ForecauseError": "forecause.errors",

@@ -19,7 +19,16 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt, SerializeAsAny, 
 from forecause.errors import InputError
 
 ForecasterName = Literal[
-    "auto", "transformer", "vector", "mlp", "cnn", "additive", "linear", "chronos", "pretrained"
+    "auto",
+    "transformer",
+    "vector",
+    "mlp",
+    "cnn",
+    "dictionary",
+    "additive",
+    "linear",
+    "chronos",
+    "pretrained",
 ]
 PresetName = Literal["default", "paper", "quick", "sparse"]
 HeadName = Literal["mse", "gaussian", "mixture"]

@@ -302,6 +302,7 @@ def reading_context(
         config.run.seed,
         plan.effort,
         run.progress,
+        learner=config.spec is None,
     )
 
 

@@ -70,6 +70,7 @@ def find_alerts(windows: Windows, fitted: Fitted, graph: LaggedGraph) -> tuple[A
         *_skill(_shares(forecaster, fitted.early, fitted.late), losses, graph),
         *_few_rows(windows, losses),
         *_few_rows_in_domains(windows, graph),
+        *_misfit(graph),
         *from_sample,
     )
 
@@ -153,6 +154,21 @@ def _few_rows_in_domains(windows: Windows, graph: LaggedGraph) -> Iterator[Alert
             f"Too few windows for a graph of their own have the domains {_listed(counts)}; join "
             "them with others or use a smaller lag window.",
         )
+
+
+def _misfit(graph: LaggedGraph) -> Iterator[Alert]:
+    """Edges that may be there only because the learner misses something; see edges.misfit."""
+    if "doubtful" not in graph.edges or not graph.edges["doubtful"].any():
+        return
+    edges = graph.edges[graph.edges["doubtful"].astype(bool)]
+    shown = [f"{e.source} -> {e.target} at lag {e.lag}" for e in edges.itertuples()]
+    targets = [name for name in graph.variables if name in set(edges["target"])]
+    yield Alert(
+        "misfit",
+        f"The learner misses something about {_listed(targets)}: no error rate is promised there. "
+        f"Doubtful are {_listed(shown)}, whose source may only carry a copy of what was missed.",
+        tuple(targets),
+    )
 
 
 def _duplicates(windows: Windows) -> Iterator[Alert]:

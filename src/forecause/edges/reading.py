@@ -20,6 +20,7 @@ from forecause.data.windows import Windows
 from forecause.edges import edge_tests, variance_p_values
 from forecause.edges import select as rules
 from forecause.edges.knowledge import Candidates, with_required
+from forecause.edges.learner_tests import with_learner
 from forecause.errors import InputError
 from forecause.forecast.forecaster import Forecaster
 from forecause.graph.axes import by_step
@@ -60,6 +61,7 @@ class ReadingContext:
     seed: int = 0
     effort: float = 1.0  # share of the windows that are read and tested
     progress: Progress = QUIET
+    learner: bool = False  # whether a learner may improve on the closed-form tests
 
 
 def read_relevance(
@@ -93,15 +95,32 @@ def test_candidates(windows: Windows, read: Statistics, context: ReadingContext)
     for place, (name, own) in enumerate(read.domain_windows.items()):
         context.progress.step("testing the domains", place / len(read.domain_windows))
         part = read.domains[name]
-        tested[name] = part.merge(_tests(own, part["relevance"], context))
+        tested[name] = part.assign(_tests(own, part["relevance"], context))
     whole = read.whole
     if not tested:
-        return replace(read, whole=whole.merge(_tests(windows, whole["relevance"], context)))
-    each = xr.concat(list(tested.values()), dim="domain")
+        return replace(read, whole=whole.assign(_tests(windows, whole["relevance"], context)))
+    each = xr.concat([_without_learner(part) for part in tested.values()], dim="domain")
     whole["p_value"] = np.minimum(each["p_value"].min("domain") * len(tested), 1.0)
     whole["stability"] = each["stability"].max("domain")
     whole["q_value"] = _q_values(whole["p_value"])
-    return replace(read, whole=whole, domains=tested)
+    return replace(read, whole=_with_learners(whole, list(tested.values())), domains=tested)
+
+
+def _without_learner(part: xr.Dataset) -> xr.Dataset:
+    return part[["p_value", "stability"]]
+
+
+def _with_learners(whole: xr.Dataset, parts: Sequence[xr.Dataset]) -> xr.Dataset:
+    """What the learners of some domains say counts for all: the largest relevance, any doubt."""
+    spoken = [part for part in parts if "doubtful" in part]
+    if not spoken:
+        return whole
+    each = xr.concat([p[["relevance", "least_share", "doubtful"]] for p in spoken], dim="domain")
+    return whole.assign(
+        relevance=np.maximum(whole["relevance"], each["relevance"].max("domain")),
+        least_share=each["least_share"].min("domain"),
+        doubtful=each["doubtful"].any("domain"),
+    )
 
 
 def choose_edges(tested: Statistics, context: ReadingContext) -> LaggedGraph:
@@ -164,6 +183,10 @@ def _tests(windows: Windows, scores: xr.DataArray, context: ReadingContext) -> x
         if context.head != "mse":  # an effect on the mean or on the variance counts
             smaller = np.minimum(tests["p_value"], variance_p_values(windows))
             tests["p_value"] = np.minimum(2 * smaller, 1.0)
+        elif context.learner and context.options.tested:
+            context.progress.step("looking for what closed forms miss", 0.0)
+            effort, seed = context.effort, context.seed
+            tests = with_learner(windows, tests, scores, allowed, context.fdr, seed, effort)
     except InputError:
         if context.options.tested:
             raise
@@ -186,6 +209,8 @@ def _graph(found: xr.Dataset, context: ReadingContext) -> LaggedGraph:
         "confidence": 1 - found["q_value"],
         **{name: found[name] for name in EDGE_DETAILS},
     }
+    if "doubtful" in found:
+        details["doubtful"] = found["doubtful"].astype(bool)
     return LaggedGraph.from_scores(scores, chosen, details)
 
 
@@ -200,7 +225,8 @@ def _chosen(found: xr.Dataset, options: EdgeOptions, fdr: float) -> xr.DataArray
         case "uniform":
             return rules.uniform(scores)
         case "auto" | "fdr":
-            return rules.false_discovery(scores, found["q_value"], fdr, LEAST_SHARE)
+            least = found.get("least_share", LEAST_SHARE)
+            return rules.false_discovery(scores, found["q_value"], fdr, least)
 
 
 def _signs(effect: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:

@@ -32,7 +32,10 @@ def uniform(scores: xr.DataArray) -> xr.DataArray:
 
 
 def false_discovery(
-    scores: xr.DataArray, q_values: xr.DataArray, fdr: float, least_share: float = 0.0
+    scores: xr.DataArray,
+    q_values: xr.DataArray,
+    fdr: float,
+    least_share: float | xr.DataArray = 0.0,
 ) -> xr.DataArray:
     """Candidates whose q-value is at most `fdr` and that matter to the forecast.
 

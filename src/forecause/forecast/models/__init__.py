@@ -5,6 +5,7 @@ from forecause.forecast.models.additive import Additive
 from forecause.forecast.models.chronos import Chronos
 from forecause.forecast.models.cnn import CNN
 from forecause.forecast.models.deep_transformer import DeepTransformer
+from forecause.forecast.models.dictionary import Dictionary
 from forecause.forecast.models.linear import Linear
 from forecause.forecast.models.mlp import MLP
 from forecause.forecast.models.per_target import PerTargetChoiceSettings
@@ -20,6 +21,7 @@ __all__ = [
     "Additive",
     "Chronos",
     "DeepTransformer",
+    "Dictionary",
     "Linear",
     "PerTargetChoiceSettings",
     "Pretrained",

@@ -1,0 +1,201 @@
+"""Which test decides about a target: that of a rich learner, the closed form, or both.
+
+A learner earns its place on rows that it did not learn from: it must forecast them better than
+lines and splines do, by more than the standard error over blocks of time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from forecause.edges.projected_covariance import Evidence, Fold, candidate_evidence, time_folds
+from forecause.edges.wave_tests import CLEAR, wave_p_values
+from forecause.forecast.boosted_trees import BoostedTrees, Stack, held_out_rows, stacked_with_trees
+from forecause.forecast.dictionary_search import (
+    AdditiveModels,
+    DictionaryFit,
+    DictionarySearch,
+    basic_scans,
+    cure_scans,
+    triple_cure_scans,
+)
+from forecause.forecast.predictor import Predictor
+from forecause.regression.block_ridge import stretches
+from forecause.regression.input_groups import InputGroups
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+BLOCKS_OF_TIME = 20  # over which the learner's gain is judged
+CLEAR_GAIN = 1.0  # standard errors
+SMALLEST_P = 1e-300
+LARGEST_P = 0.95  # in a combination, where a p-value of 1 would outweigh any small one
+LEAST_SHARE = 0.003  # of what moves a target, below which an input is not called a cause
+NEARLY_KNOWN = 0.9  # share of a target's variance that is forecast, from which on the faintest
+LEAST_SHARE_IF_NEARLY_KNOWN = 0.03  # influence is beyond chance and a larger share is asked for
+
+Verdict = Literal["learner", "closed form", "both"]
+
+
+@dataclass(frozen=True, eq=False)
+class FoldFits:
+    """What was fitted on one fold's training rows."""
+
+    additive: AdditiveModels
+    plain: list[Predictor]  # (target,) without the cure scans; the alarm looks at their errors
+    predictors: list[Predictor]  # (target,) with them
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedEvidence:
+    """P-values of the learners, and where they may speak."""
+
+    folds: tuple[Fold, ...]
+    fits: tuple[FoldFits, ...]
+    evidence: Evidence
+    waves: Array  # (target, group) p-values of waves that the learner missed
+    additive_errors: Array  # (row, target) of rows that were not learned from
+    variance: Array  # (target,) of the targets
+    gain: Array  # (target,) of the learner over lines and splines, in standard errors
+    is_rich: npt.NDArray[np.bool_]  # (target,) whether it holds more than lines and splines
+
+    def plain_errors(self, inputs: Array, targets: Array) -> Array:
+        """(row, target) errors of the uncured dictionaries on rows they did not learn from."""
+        errors = np.zeros_like(targets)
+        for fold, fit in zip(self.folds, self.fits, strict=True):
+            forecasts = [model.predict(inputs[fold.test]) for model in fit.plain]
+            errors[fold.test] = targets[fold.test] - np.stack(forecasts, axis=1)
+        return errors
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """Which p-values decide about each target."""
+        found: list[Verdict] = []
+        for gain, rich in zip(self.gain, self.is_rich, strict=True):
+            found.append("closed form" if not rich else "learner" if gain > CLEAR_GAIN else "both")
+        return found
+
+    @property
+    def matters(self) -> npt.NDArray[np.bool_]:
+        """(target, group) whether a group's relevance is worth an edge; True if not judged."""
+        relevance = self.evidence.relevance
+        share = relevance / np.maximum(relevance.sum(1, keepdims=True), 1e-12)
+        known = 1 - (self.evidence.errors**2).mean(0) / self.variance
+        least = np.where(known > NEARLY_KNOWN, LEAST_SHARE_IF_NEARLY_KNOWN, LEAST_SHARE)
+        is_judged = np.array([v == "learner" for v in self.verdicts])
+        return np.asarray((share > least[:, None]) | ~is_judged[:, None] | (self.waves < CLEAR))
+
+    def p_values(self, closed_form: Array) -> Array:
+        """(target, group), given those of the closed-form tests."""
+        result = closed_form.copy()
+        for target, verdict in enumerate(self.verdicts):
+            own = self.evidence.p_values[target]
+            if verdict == "learner":
+                result[target] = own
+            elif verdict == "both":
+                result[target] = cauchy_combination(np.stack([own, closed_form[target]]))
+            if (self.waves[target] < 1).any():
+                result[target] = cauchy_combination(np.stack([result[target], self.waves[target]]))
+        return np.where(np.isnan(closed_form), np.nan, result)
+
+
+def learned_evidence(
+    inputs: Array,
+    targets: Array,
+    candidates: InputGroups,
+    own_lags: Sequence[Index],
+    rows: Index,
+    max_lag: int,
+    seed: int = 0,
+) -> LearnedEvidence:
+    """Fit learners on two parts of time and test every candidate on the other part.
+
+    inputs (row, input) and targets (row, target) on a standard scale, rows in order of time;
+    own_lags (target) are the columns that hold a target's own past; rows (row,) number the rows
+    of the panel, so that nothing is learned from a past that is tested on.
+    """
+    folds = time_folds(rows, max_lag)
+    fits = tuple(
+        fit_fold(inputs[f.train], targets[f.train], candidates, own_lags, seed) for f in folds
+    )
+    predictors = [fit.predictors for fit in fits]
+    is_rich = np.array([any(map(_is_rich, pair)) for pair in zip(*predictors, strict=True)])
+    evidence = candidate_evidence(inputs, targets, folds, predictors, candidates, is_rich)
+    additive_errors = np.zeros_like(targets)
+    for fold, fit in zip(folds, fits, strict=True):
+        additive_errors[fold.test] = targets[fold.test] - fit.additive.predict(inputs[fold.test])
+    waves = wave_p_values(inputs, evidence.errors, candidates)
+    gain = gain_over(additive_errors, evidence.errors)
+    return LearnedEvidence(
+        folds, fits, evidence, waves, additive_errors, targets.var(0), gain, is_rich
+    )
+
+
+def fit_fold(
+    inputs: Array,
+    targets: Array,
+    candidates: InputGroups,
+    own_lags: Sequence[Index],
+    seed: int,
+) -> FoldFits:
+    """All learners on inputs (row, input) and targets (row, target)."""
+    additive = AdditiveModels(inputs, targets, candidates)
+    search = DictionarySearch(additive, own_lags)
+    search.look(basic_scans())
+    plain = search.models()
+    search.look_behind_copies(cure_scans())
+    search.look_behind_copies(triple_cure_scans(), only_rich=True)
+    cured = search.models()
+    predictors = _stacked(cured, inputs, targets, seed)
+    is_cured = [after is not before for before, after in zip(plain, cured, strict=True)]
+    own = [model for model, repaired in zip(plain, is_cured, strict=True) if repaired]
+    repaired = iter(_stacked(own, inputs, targets[:, is_cured], seed))
+    uncured = [next(repaired) if c else p for c, p in zip(is_cured, predictors, strict=True)]
+    return FoldFits(additive, uncured, predictors)
+
+
+def _stacked(
+    models: Sequence[DictionaryFit], inputs: Array, targets: Array, seed: int
+) -> list[Predictor]:
+    """Each model with trees, where these help; without any joint function they only blur."""
+    late = held_out_rows(len(inputs))
+    return [
+        stacked_with_trees(m, m.forecast_of(late, inputs, y), inputs, y, seed) if m.atoms else m
+        for m, y in zip(models, targets.T, strict=True)
+    ]
+
+
+def gain_over(simpler_errors: Array, errors: Array) -> Array:
+    """By how many standard errors, (target,), errors (row, target) are smaller than simpler ones.
+
+    The standard error is that of the mean over blocks of time.
+    """
+    gains = simpler_errors**2 - errors**2
+    means = np.stack([gains[b].mean(0) for b in stretches(len(gains), BLOCKS_OF_TIME)])
+    spread = means.std(0, ddof=1) / np.sqrt(len(means))
+    return np.asarray(means.mean(0) / np.maximum(spread, 1e-12))
+
+
+def _is_rich(predictor: Predictor) -> bool:
+    match predictor:
+        case DictionaryFit(atoms=atoms):
+            return bool(atoms)
+        case Stack() | BoostedTrees():
+            return True
+    return True
+
+
+def cauchy_combination(p_values: Array) -> Array:
+    """One p-value (...) of several (test, ...), whatever their dependence (Liu and Xie, 2020)."""
+    clipped = np.clip(p_values, SMALLEST_P, LARGEST_P)
+    small = clipped < 1e-15  # where the tangent would lose all digits
+    safe = np.where(small, 0.5, clipped)
+    values = np.where(small, 1 / (np.pi * clipped), np.tan((0.5 - safe) * np.pi))
+    mean = values.mean(0)
+    tail = 0.5 - np.arctan(mean) / np.pi
+    return np.asarray(np.where(mean > 1e12, 1 / (np.pi * np.maximum(mean, 1.0)), tail))

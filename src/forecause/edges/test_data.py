@@ -1,0 +1,88 @@
+"""Windows laid out for tests: inputs and targets as plain arrays, and what each column is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from forecause.data.windows import Windows
+from forecause.regression.input_groups import InputGroups
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class TestData:
+    """The past of every window as one row of inputs, lag 1 first, and what followed.
+
+    A group of inputs is a variable at a lag, be it a number or all levels of a label; groups are
+    numbered lag * variable. What is known of the target's time belongs to no group.
+    """
+
+    inputs: Array  # (row, input), standardised
+    targets: Array  # (row, column), standardised
+    rows: Index  # (row,) of the panel
+    domain: Index | None  # (row,)
+    groups: InputGroups
+    variable: Index  # (input,) whose past it is; -1: of none
+    lag: Index  # (input,)
+    past_shape: tuple[int, int]  # (max_lag, columns)
+
+    __test__ = False  # not a class of tests
+
+    @classmethod
+    def of(cls, windows: Windows) -> TestData:
+        """All of these windows."""
+        batches = list(windows.batches(4096))
+        past = np.concatenate([b.past.flip(1).flatten(1).numpy() for b in batches])
+        clocks = [b.clock.numpy() for b in batches if b.clock is not None]
+        clock = np.concatenate(clocks) if clocks else np.zeros((len(past), 0))
+        domains = [b.domain.numpy() for b in batches if b.domain is not None]
+        coding, (steps, columns) = windows.panel.coding, windows.shape
+        none = np.full(clock.shape[1], -1)
+        groups = [
+            lag * columns + coding.columns(v)
+            for lag in range(steps)
+            for v in range(len(coding.variables))
+        ]
+        is_number = np.isin(np.arange(columns), coding.numeric_columns)
+        curved = np.concatenate([np.tile(is_number, steps), none == 0])
+        return cls(
+            np.concatenate([past, clock], axis=1).astype(np.float64),
+            np.concatenate([b.target.double().numpy() for b in batches]),
+            windows.rows,
+            np.concatenate(domains) if domains else None,
+            InputGroups(tuple(np.asarray(g, dtype=np.int64) for g in groups), curved),
+            np.concatenate([np.tile(coding.of_column, steps), none]).astype(np.int64),
+            np.concatenate([np.arange(steps).repeat(columns) + 1, none]).astype(np.int64),
+            (steps, columns),
+        )
+
+    def of_groups(self, kept: Index) -> TestData:
+        """With some groups of the inputs alone, renumbered in their order."""
+        if len(kept) == len(self.groups.groups):
+            return self
+        own = [self.groups.groups[g] for g in kept]
+        columns = np.sort(np.concatenate([*own, self.groups.always]))
+        place = np.zeros(self.inputs.shape[1], dtype=np.int64)
+        place[columns] = np.arange(len(columns))
+        return replace(
+            self,
+            inputs=self.inputs[:, columns],
+            groups=InputGroups(tuple(place[g] for g in own), self.groups.curved[columns]),
+            variable=self.variable[columns],
+            lag=self.lag[columns],
+        )
+
+    def by_lag(self, values: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+        """(target, group) of all groups -> (target, source, lag)."""
+        steps = self.past_shape[0]
+        return values.reshape(len(values), steps, -1).transpose(0, 2, 1).copy()
+
+
+def by_group(values: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+    """(target, source, lag) -> (target, group)."""
+    return values.transpose(0, 2, 1).reshape(len(values), -1).copy()

@@ -1,0 +1,107 @@
+"""Gradient-boosted trees on the inputs that matter, and their stack with the dictionary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.ensemble import HistGradientBoostingRegressor
+
+from forecause.forecast.predictor import HasTerms, Predictor, part_of
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+RATE = 0.1
+LEAVES = 15
+MOST_TREES = 100
+BINS = 63  # of an input's values
+PATIENCE = 6  # trees without a gain before growing stops
+HELD_OUT_STRETCHES = 4  # of which one, spread over time, tells when to stop and how to stack
+LEAST_WEIGHT = 0.15  # of a learner in the stack; below, the other stands alone
+LEAST_LEAF = 20  # rows
+
+
+@dataclass(frozen=True, eq=False)
+class BoostedTrees:
+    """Histogram trees that read some columns of the inputs."""
+
+    reads: Index
+    model: HistGradientBoostingRegressor
+
+    def predict(self, inputs: Array) -> Array:
+        """(row,) of inputs (row, input)."""
+        return np.asarray(self.model.predict(inputs[:, self.reads]), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """A weighted mean of predictors; the weights are not negative and sum to one."""
+
+    parts: tuple[Predictor, ...]
+    weights: tuple[float, ...]
+
+    @property
+    def reads(self) -> Index:
+        return np.unique(np.concatenate([part.reads for part in self.parts]))
+
+    def predict(self, inputs: Array) -> Array:
+        """(row,) of inputs (row, input)."""
+        parts = zip(self.weights, self.parts, strict=True)
+        return np.asarray(sum(weight * part.predict(inputs) for weight, part in parts))
+
+    def part(self, inputs: Array, columns: Index) -> Array:
+        """The terms (row,) that involve any of some columns, of the parts that can tell them."""
+        parts = zip(self.weights, self.parts, strict=True)
+        return np.asarray(sum(w * part_of(p, inputs, columns) for w, p in parts))
+
+    def terms(self, inputs: Array) -> tuple[list[tuple[int, ...]], Array]:
+        """Those of the parts that can name terms; see `HasTerms`."""
+        found = [part.terms(inputs) for part in self.parts if isinstance(part, HasTerms)]
+        columns = [own for names, _ in found for own in names]
+        return columns, np.concatenate([np.zeros((len(inputs), 0)), *(v for _, v in found)], axis=1)
+
+
+def held_out_rows(rows: int) -> npt.NDArray[np.bool_]:
+    """A quarter of the rows (row,), in stretches spread over time."""
+    stretch = max(rows // (4 * HELD_OUT_STRETCHES), 1)
+    return np.asarray((np.arange(rows) // stretch) % HELD_OUT_STRETCHES == HELD_OUT_STRETCHES - 1)
+
+
+def stacked_with_trees(
+    first: Predictor, held_out_forecast: Array, inputs: Array, target: Array, seed: int
+) -> Predictor:
+    """The stack of a predictor and trees on the same inputs, or the predictor if trees add nothing.
+
+    `held_out_forecast` holds what a version of the predictor that did not see `held_out_rows`
+    says of them.
+    """
+    late = held_out_rows(len(inputs))
+    trees = BoostedTrees(first.reads, _grown(inputs[:, first.reads], target, late, seed))
+    errors = target[late] - held_out_forecast
+    gained = trees.predict(inputs[late]) - held_out_forecast
+    weight = float(np.clip(errors @ gained / max(float(gained @ gained), 1e-12), 0.0, 1.0))
+    if weight < LEAST_WEIGHT:
+        return first
+    if weight > 1 - LEAST_WEIGHT:
+        return trees
+    return Stack((first, trees), (1 - weight, weight))
+
+
+def _grown(
+    inputs: Array, target: Array, late: npt.NDArray[np.bool_], seed: int
+) -> HistGradientBoostingRegressor:
+    """Trees on the other rows, grown as long as that helps on the rows `late` (row,) marks."""
+    model = HistGradientBoostingRegressor(
+        learning_rate=RATE,
+        max_leaf_nodes=LEAVES,
+        max_iter=MOST_TREES,
+        max_bins=BINS,
+        min_samples_leaf=LEAST_LEAF,
+        early_stopping=True,
+        n_iter_no_change=PATIENCE,
+        validation_fraction=None,
+        random_state=seed,
+    )
+    return model.fit(inputs[~late], target[~late], X_val=inputs[late], y_val=target[late])

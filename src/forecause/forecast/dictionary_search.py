@@ -1,0 +1,348 @@
+"""The dictionary: lines and splines of the inputs, and atoms found by scanning residuals.
+
+Where nothing is left in the residual of lines and splines, the dictionary is just these, at next
+to no cost; all targets share the scans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from forecause.regression import scan
+from forecause.regression.atoms import Atom, Factor, Kind, atom_of, atom_values
+from forecause.regression.block_ridge import BlockMoments, stretches
+from forecause.regression.curves import BENDS, Splines
+from forecause.regression.input_groups import InputGroups
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+LINE_PENALTIES = (1e-3, 1e-2, 0.1)
+BEND_PENALTIES = (3e-3, 3e-2, 0.3, 1e4)  # the last one leaves straight lines
+ATOM_PENALTY = 3e-3
+ROUNDS = 3  # of scans
+ATOMS_A_ROUND = 4
+RELAXED_LEVEL = 1.0  # of a scan, for a target that has an atom already
+MOST_ATOMS = 24  # with twins
+MOST_READ = 10  # inputs that a target's model reads
+COST_OF_READING_FEW = 0.02  # share of the loss beyond which twice as many are read
+SATURATION = 3.0  # rate of the tanh that stands in for a step
+
+Scan = Callable[[Array, Array, Index], list[list[scan.Proposal]]]
+
+
+def basic_scans() -> list[Scan]:
+    """Waves of single inputs, products of two and of three lines and bends."""
+    return [
+        scan.scan_waves,
+        lambda x, e, c: scan.scan_pairs(x, e, c, scan.PLAIN),
+        lambda x, e, c: scan.scan_triples(x, e, c, _plain_of(len(c))),
+    ]
+
+
+def _plain_of(columns: int) -> tuple[tuple[Kind, float], ...]:
+    return scan.PLAIN if columns <= scan.FEW_COLUMNS else scan.PLAIN[:1]
+
+
+def cure_scans() -> list[Scan]:
+    """Products of two waves, steps or lines: what usually misleads the basic scans."""
+    return [lambda x, e, c: scan.scan_pairs(x, e, c, scan.CURE)]
+
+
+def triple_cure_scans() -> list[Scan]:
+    """Products of three waves: costly, so only for targets that follow some atom already."""
+    return [_triple_scan(functions) for functions in scan.WAVE_TRIPLES]
+
+
+def _triple_scan(functions: Sequence[tuple[Kind, float]]) -> Scan:
+    return lambda x, e, c: scan.scan_triples(x, e, c, functions)
+
+
+@dataclass(frozen=True, eq=False)
+class DictionaryFit:
+    """A fitted model of one target: intercept + lines + bends + atoms, all plain arrays."""
+
+    splines: Splines
+    reads: Index  # (read,) the input columns it looks at
+    intercept: float
+    lines: Array  # (read,)
+    bends: Array  # (read, bend)
+    atoms: tuple[Atom, ...]
+    weights: Array  # (atom,)
+    penalty: Array  # (feature,) of the fit, per row
+    left_out_loss: float  # mean squared error on blocks of time that were left out
+    additive_loss: float  # the same of lines and splines of all inputs
+
+    def features(self, inputs: Array) -> Array:
+        """(row, feature) of inputs (row, input): intercept, lines, bends, atoms."""
+        intercept, bends = np.ones((len(inputs), 1)), self.splines.bends(inputs, self.reads)
+        values = [intercept, inputs[:, self.reads], bends, atom_values(self.atoms, inputs)]
+        return np.concatenate(values, axis=1)
+
+    def terms(self, inputs: Array) -> tuple[list[tuple[int, ...]], Array]:
+        """The inputs of every atom, and the atoms' values (row, atom)."""
+        return [atom.columns for atom in self.atoms], atom_values(self.atoms, inputs)
+
+    def forecast_of(self, late: npt.NDArray[np.bool_], inputs: Array, target: Array) -> Array:
+        """What the same terms, fitted to all other rows, say of the rows `late` (row,) marks."""
+        features = self.features(inputs)
+        early, count = features[~late], float((~late).sum())
+        gram = early.T @ early
+        gram[np.diag_indices_from(gram)] += self.penalty * count + 1e-9
+        return np.asarray(features[late] @ np.linalg.solve(gram, early.T @ target[~late]))
+
+    def predict(self, inputs: Array) -> Array:
+        """(row,) of inputs (row, input)."""
+        found = self.intercept + inputs[:, self.reads] @ self.lines
+        found = found + self.splines.bends(inputs, self.reads) @ self.bends.ravel()
+        return np.asarray(found + atom_values(self.atoms, inputs) @ self.weights)
+
+    def part(self, inputs: Array, columns: Index) -> Array:
+        """The terms (row,) of inputs (row, input) that involve any of some columns."""
+        at = np.flatnonzero(np.isin(self.reads, columns))
+        own = self.reads[at]
+        found = inputs[:, own] @ self.lines[at]
+        found = found + self.splines.bends(inputs, own) @ self.bends[at].ravel()
+        wanted = set(columns.tolist())
+        for atom, weight in zip(self.atoms, self.weights, strict=True):
+            if wanted.intersection(atom.columns):
+                found = found + weight * atom.values(inputs)
+        return np.asarray(found)
+
+    def gradient(self, inputs: Array) -> Array:
+        """Derivatives (row, input) by every input."""
+        slopes = np.zeros_like(inputs)
+        bends = self.splines.bend_slopes(inputs, self.reads)
+        slopes[:, self.reads] = self.lines + (bends * self.bends).sum(2)
+        for atom, weight in zip(self.atoms, self.weights, strict=True):
+            for column in atom.columns:
+                slopes[:, column] += weight * atom.slopes(inputs, column)
+        return slopes
+
+
+class AdditiveModels:
+    """Lines and splines of all inputs, fitted to every target on one part of time."""
+
+    def __init__(self, inputs: Array, targets: Array, candidates: InputGroups) -> None:
+        """Inputs (row, input) and targets (row, target), rows in order of time."""
+        self.inputs, self.targets, self.candidates = inputs, targets, candidates
+        self.blocks = stretches(len(inputs))
+        self.splines = Splines.of(inputs, candidates.curved)
+        intercept = np.ones((len(inputs), 1))
+        bends = self.splines.bends(inputs)
+        self.features = np.concatenate([intercept, inputs, bends], axis=1)
+        self.moments = BlockMoments.of(self.features, targets, self.blocks)
+        self.penalties = [
+            main_penalty(inputs.shape[1], line, bend)
+            for line, bend in product(LINE_PENALTIES, BEND_PENALTIES)
+        ]
+        self.choice, self.loss = self.moments.best_penalties(self.penalties)
+
+    @cached_property
+    def residuals(self) -> Array:
+        """(row, target), every block of time by a fit that did not see it."""
+        left = np.empty_like(self.targets)
+        for chosen in np.unique(self.choice):
+            own = np.flatnonzero(self.choice == chosen)
+            for b, block in enumerate(self.blocks):
+                beta = self.moments.solve(self.penalties[chosen], without=b)[:, own]
+                left[block, own] = self.targets[block][:, own] - self.features[block] @ beta
+        return left
+
+    def predict(self, inputs: Array) -> Array:
+        """Forecasts (row, target) of inputs (row, input) by the fits to all rows."""
+        bends = self.splines.bends(inputs)
+        features = np.concatenate([np.ones((len(inputs), 1)), inputs, bends], axis=1)
+        found = np.empty((len(inputs), self.targets.shape[1]))
+        for chosen in np.unique(self.choice):
+            own = np.flatnonzero(self.choice == chosen)
+            found[:, own] = features @ self.moments.solve(self.penalties[chosen])[:, own]
+        return found
+
+    def columns_of(self, reads: Index) -> Index:
+        """The features, intercept first, that belong to some inputs."""
+        inputs = self.inputs.shape[1]
+        bends = 1 + inputs + (reads[:, None] * BENDS + np.arange(BENDS)).ravel()
+        return np.concatenate([[0], 1 + reads, bends])
+
+
+def main_penalty(inputs: int, line: float, bend: float) -> Array:
+    """Penalties (feature,) of intercept, lines and bends."""
+    return np.concatenate([[0.0], np.full(inputs, line), np.full(inputs * BENDS, bend)])
+
+
+class DictionarySearch:
+    """The growing dictionaries of all targets; every scan is shared by them."""
+
+    def __init__(self, additive: AdditiveModels, own_lags: Sequence[Index]) -> None:
+        """own_lags (target): the columns of the inputs that hold a target's own past."""
+        self.additive = additive
+        self.searches = [_Search(additive, t, own) for t, own in enumerate(own_lags)]
+
+    def look(self, scans: Sequence[Scan]) -> None:
+        """Look for atoms in the residuals."""
+        self._run(self.searches, scans, lambda search: (search.residual, search.features))
+
+    def look_behind_copies(self, scans: Sequence[Scan], only_rich: bool = False) -> None:
+        """Look in the target less its own past: other inputs may carry a noisy copy of what drives
+        it, and the residual then holds nothing of it any more."""
+        searches = [s for s in self.searches if s.atoms or not only_rich]
+        self._run(searches, scans, lambda search: search.less_own_past())
+
+    def _run(
+        self,
+        active: list[_Search],
+        scans: Sequence[Scan],
+        part: Callable[[_Search], tuple[Array, Array]],
+    ) -> None:
+        """Targets for which nothing is found drop out after a round."""
+        columns = self.additive.candidates.scanned
+        for _ in range(ROUNDS if active and len(columns) else 0):
+            parts = [part(s) for s in active]
+            residuals = np.stack([residual for residual, _ in parts], axis=1)
+            results = [scan(self.additive.inputs, residuals, columns) for scan in scans]
+            for place, (search, own) in enumerate(zip(active, parts, strict=True)):
+                search.extend([p for found in results for p in found[place]], *own)
+            active = [s for s in active if s.has_grown]
+            if not active:
+                break
+
+    def models(self) -> list[DictionaryFit]:
+        """One model per target, of what was found so far."""
+        return [s.model() for s in self.searches]
+
+
+class _Search:
+    """The growing dictionary of one target."""
+
+    def __init__(self, additive: AdditiveModels, target: int, own_lags: Index) -> None:
+        self.additive, self.target, self.own_lags = additive, target, own_lags
+        self.observed = additive.targets[:, target : target + 1]
+        self.moments = additive.moments.of_target(target)
+        self.features = additive.features
+        self.main = additive.penalties[int(additive.choice[target])]
+        self.atoms: list[Atom] = []
+        self.residual = additive.residuals[:, target]
+        self.has_grown = False
+        self._model: DictionaryFit | None = None
+
+    @property
+    def penalty(self) -> Array:
+        return np.concatenate([self.main, np.full(len(self.atoms), ATOM_PENALTY)])
+
+    def less_own_past(self) -> tuple[Array, Array]:
+        """The target less its own past and its atoms (row,), and these (row, feature)."""
+        columns = np.union1d(self.own_lags, self.additive.candidates.always)
+        atoms = np.arange(self.additive.features.shape[1], self.features.shape[1])
+        known = self.features[:, np.concatenate([self.additive.columns_of(columns), atoms])]
+        return scan.without(known, self.observed)[:, 0], known
+
+    def extend(self, proposals: list[scan.Proposal], residual: Array, known: Array) -> None:
+        """Take in the proposals that hold up, with twins, and renew the residual.
+
+        The proposals are judged by the residual (row,) beside known features (row, feature).
+        """
+        room = min(ATOMS_A_ROUND, MOST_ATOMS - len(self.atoms))
+        inputs, level = self.additive.inputs, RELAXED_LEVEL if self.atoms else scan.LEVEL
+        found = scan.confirmed(proposals, inputs, residual, known, room, level)
+        with_twins = [twin for atom in found for twin in (atom, *twins(atom, inputs))]
+        added = [a for a in dict.fromkeys(with_twins) if a not in self.atoms]
+        added = added[: MOST_ATOMS - len(self.atoms)]
+        self.has_grown = bool(added)
+        if added:
+            self._model = None
+            self._append(added)
+
+    def _append(self, added: list[Atom]) -> None:
+        values = atom_values(added, self.additive.inputs)
+        blocks = self.additive.blocks
+        self.moments = self.moments.extended(self.features, values, self.observed, blocks)
+        self.features = np.concatenate([self.features, values], axis=1)
+        self.atoms += added
+        residual = np.empty(len(self.features))
+        for b, block in enumerate(blocks):
+            beta = self.moments.solve(self.penalty, without=b)
+            residual[block] = (self.observed[block] - self.features[block] @ beta)[:, 0]
+        self.residual = residual
+
+    def model(self) -> DictionaryFit:
+        """Read the inputs that matter, and fit once more."""
+        if self._model is None:
+            everything = float(self.moments.left_out_losses(self.penalty).mean())
+            ranked = self._ranked_inputs()
+            self._model = self._fit(ranked[:MOST_READ])
+            if self._model.left_out_loss > (1 + COST_OF_READING_FEW) * everything:
+                self._model = self._fit(ranked[: 2 * MOST_READ])
+        return self._model
+
+    def _ranked_inputs(self) -> Index:
+        """Tested inputs, those in atoms first, then by the rise of the loss without them."""
+        candidates = self.additive.candidates
+        first = 1 + self.additive.inputs.shape[1] * (1 + BENDS)
+        groups = []
+        for column in candidates.tested:
+            own = self.additive.columns_of(np.array([column]))[1:]
+            used = [first + i for i, a in enumerate(self.atoms) if column in a.columns]
+            groups.append(np.concatenate([own, used]).astype(np.int64))
+        rises = self.moments.rises(self.penalty, groups)
+        in_atoms = {c for a in self.atoms for c in a.columns}
+        is_in_atom = np.array([c in in_atoms for c in candidates.tested])
+        order = np.lexsort((-rises, ~is_in_atom))
+        return np.asarray(candidates.tested[order])
+
+    def _fit(self, chosen: Index) -> DictionaryFit:
+        reads = np.sort(np.concatenate([chosen, self.additive.candidates.always]))
+        atoms = [(i, a) for i, a in enumerate(self.atoms) if set(a.columns) <= set(reads.tolist())]
+        first = 1 + self.additive.inputs.shape[1] * (1 + BENDS)
+        main = self.additive.columns_of(reads)
+        kept = np.concatenate([main, first + np.array([i for i, _ in atoms], dtype=np.int64)])
+        moments = self.moments.of_features(kept)
+        own = np.full(len(atoms), ATOM_PENALTY)
+        penalties = [
+            np.concatenate([main_penalty(len(reads), line, bend), own])
+            for line, bend in product(LINE_PENALTIES, BEND_PENALTIES)
+        ]
+        best, loss = moments.best_penalties(penalties)
+        beta = moments.solve(penalties[int(best[0])])[:, 0]
+        bends = beta[1 + len(reads) : len(main)].reshape(len(reads), BENDS)
+        return DictionaryFit(
+            splines=self.additive.splines,
+            reads=reads,
+            intercept=float(beta[0]),
+            lines=beta[1 : 1 + len(reads)],
+            bends=bends,
+            atoms=tuple(a for _, a in atoms),
+            weights=beta[len(main) :],
+            penalty=penalties[int(best[0])],
+            left_out_loss=float(loss[0]),
+            additive_loss=float(self.additive.loss[self.target]),
+        )
+
+
+def twins(atom: Atom, inputs: Array) -> list[Atom]:
+    """Other phases of an atom's waves; steps in place of an atom's lines."""
+    waves = [f for f in atom.factors if f.kind in ("sin", "cos")]
+    if waves:
+        options = [_phases(f, inputs) for f in atom.factors]
+        return [atom_of(*factors) for factors in product(*options)]
+    if len(atom.factors) > 1 and any(f.kind == "line" for f in atom.factors):
+        return [atom_of(*(_saturated(f, inputs) for f in atom.factors))]
+    return []
+
+
+def _phases(factor: Factor, inputs: Array) -> list[Factor]:
+    if factor.kind not in ("sin", "cos"):
+        return [factor]
+    return [replace(factor, kind=kind).centred(inputs) for kind in ("sin", "cos")]
+
+
+def _saturated(factor: Factor, inputs: Array) -> Factor:
+    if factor.kind != "line":
+        return factor
+    return replace(factor, kind="tanh", rate=SATURATION).centred(inputs)
