@@ -152,8 +152,101 @@ def test_simulate_then_score_against_itself(run, tmp_path):
     assert "f1 by chance" in out
 
 
+def test_two_tables_of_one_name_do_not_share_a_folder(run, csv, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    other = tmp_path / "elsewhere" / "data.csv"
+    other.parent.mkdir()
+    pd.DataFrame(chain(300, seed=5), columns=list("abc")).to_csv(other, index=False)
+    asked = ("--max-lag", 1, "--forecaster", "linear", "-q")
+    for table in (csv, other, csv, other):  # the second time each finds its own again
+        assert run("discover", table, *asked)[0] == 0
+    assert fc.load("data-forecause").data.rows == 800
+    assert fc.load("data-forecause-2").data.rows == 300
+    assert not (tmp_path / "data-forecause-3").exists()
+
+
+@pytest.mark.parametrize("held", ["settings", "data", "file"])
+def test_what_a_folder_holds_is_not_replaced_unasked(run, csv, tmp_path, held, monkeypatch):
+    asked = ["--max-lag", 1, "--forecaster", "linear", "-q", "--out", tmp_path / "run"]
+    assert run("discover", csv, *asked)[0] == 0
+    if held == "settings":
+        asked += ["--fdr", 0.1]
+    elif held == "data":
+        pd.DataFrame(chain(700), columns=list("abc")).to_csv(csv, index=False)
+    else:
+        (tmp_path / "run" / "run.json").write_text("mine")
+    before = (tmp_path / "run" / "run.json").read_bytes()
+    monkeypatch.setattr("forecause.resources.fitting.fit_best", None)  # it is refused before any work
+    code, out, err = run("discover", csv, *asked)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "--force" in err
+    assert (tmp_path / "run" / "run.json").read_bytes() == before
+    monkeypatch.undo()
+    monkeypatch.setattr(sys, "argv", ["forecause", "discover", *map(str, [csv, *asked, "--force"])])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert not ended.value.code
+    assert fc.load(tmp_path / "run").graph.max_lag == 1
+
+
+def _dangling(path):
+    path.symlink_to("nowhere")
+
+
+def _loop(path):
+    path.symlink_to(path.name)
+
+
+@pytest.mark.parametrize(
+    ("make", "out"),
+    [
+        (None, ""),
+        (None, "x" * 300),
+        (None, "data.csv/run"),
+        (None, "data.csv"),
+        (_dangling, "link"),
+        (_dangling, "link/run"),
+        (_loop, "link"),
+        (_loop, "link/run"),
+        (None, "/proc/nothing/run"),
+    ],
+)
+def test_an_output_that_cannot_be_is_refused_before_any_work(
+    run, csv, tmp_path, monkeypatch, make, out
+):
+    monkeypatch.chdir(tmp_path)
+    if make:
+        make(tmp_path / "link")
+    before = sorted(tmp_path.iterdir())
+    monkeypatch.setattr("forecause.resources.fitting.fit_best", None)
+    code, said, err = run("discover", csv, "--out", out, "-q")
+    assert (code, said) == (2, "")
+    assert "Traceback" not in err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_no_room_is_said_before_any_work(run, csv, tmp_path, monkeypatch):
+    monkeypatch.setattr("forecause.files.ROOM", 2**70)
+    monkeypatch.setattr("forecause.resources.fitting.fit_best", None)
+    code, _, err = run("discover", csv, "--out", tmp_path / "run", "-q")
+    assert code == 2
+    assert "are free" in err
+
+
 def test_version(run):
     assert run("--version")[:2] == (0, f"forecause {fc.__version__}\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_during_start_up_shows_no_traceback(number, tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "forecause", "demo"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    )
+    time.sleep(0.35)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert err == "forecause: stopped; nothing was written.\n"
 
 
 def test_ctrl_c_ends_cleanly_and_writes_nothing(tmp_path):

@@ -1,5 +1,24 @@
-"""`python -m forecause` is the command."""
+"""`python -m forecause` and the script `forecause`: the command, ready to be stopped at once."""
 
-from forecause.cli import main
+import os
+import signal
 
-main()
+
+def main() -> None:
+    """Run the command; Ctrl-C while its modules are still being imported ends it quietly."""
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # Windows has no SIGHUP
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _leave)
+    from forecause.cli import main as command
+
+    command()
+
+
+def _leave(number: int, _frame: object) -> None:
+    os.write(2, b"forecause: stopped; nothing was written.\n")
+    os._exit(128 + number)
+
+
+if __name__ == "__main__":
+    main()

@@ -220,12 +220,16 @@ class Discovery(Result):
         self._collect_evidence()
         return write_report(self, Path(path), compare=compare, truth=truth)
 
-    def save(self, folder: str | Path) -> Path:
-        """Save the run; `forecause.load(folder)` gives it back."""
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
+        """Save the run, whole or not at all; `forecause.load(folder)` gives it back.
+
+        A run of the same settings and data is replaced; anything else that is in the folder is
+        an InputError, unless `overwrite` is true.
+        """
         from forecause.store import save
 
         self._collect_evidence()
-        return save(self, Path(folder))
+        return save(self, Path(folder), overwrite)
 
     def __repr__(self) -> str:
         return (

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-import shutil
-import tempfile
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
+from forecause import saved
 from forecause._version import __version__
 from forecause.config import Config
 from forecause.data.summary import DataSummary
@@ -24,37 +25,105 @@ from forecause.diagnostics.power import Power
 from forecause.diagnostics.regimes import Regimes
 from forecause.discovery import Discovery
 from forecause.errors import InputError
+from forecause.files import current, examine_output, write_folder
+from forecause.forecast.forecaster import Forecaster
 from forecause.forecast.selection import build_saved
 from forecause.graph.axes import labelled_together
+from forecause.graph.formats.textfile import save_text
 from forecause.graph.lagged import LaggedGraph
 
-FORMAT = "forecause.run/1"
 ARRAYS = ("mean", "sd", "latest", "sample")  # fields of DataSummary kept with the weights
 RUN, GRAPH, EDGES, MODEL = "run.json", "graph.json", "edges.csv", "model.safetensors"
 EVIDENCE, PAGE, POWER = "report.json", "report.html", "power.json"
+FILES = (RUN, GRAPH, EDGES, MODEL, EVIDENCE, PAGE, POWER)
+NEEDED = (RUN, GRAPH, MODEL)
+READ = (GRAPH, MODEL, EVIDENCE, POWER)  # whose hashes are checked
+HASHED = (*READ, EDGES)  # the page may be written again by itself
+ATTEMPTS = 5  # at reading a run that is being replaced
 
 
-def save(found: Discovery, folder: Path) -> Path:
-    """Write the run into `folder`, all files or none."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file; give a folder to save the run in.")
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".forecause-") as scratch:
-        made = Path(scratch)
-        found.graph.to_json(made / GRAPH)
-        found.graph.to_csv(made / EDGES)
-        (made / RUN).write_text(json.dumps(_describe(found), indent=2) + "\n", encoding="utf-8")
-        save_file(_tensors(found), made / MODEL)
-        (made / EVIDENCE).write_text(json.dumps(found.evidence) + "\n", encoding="utf-8")
-        found.report(made / PAGE)
-        if found.measured_power:
-            power = json.dumps(found.measured_power.to_dict(), indent=2)
-            (made / POWER).write_text(power + "\n", encoding="utf-8")
-        folder.mkdir(exist_ok=True)
-        (folder / POWER).unlink(missing_ok=True)  # of an older run
-        for file in made.iterdir():
-            shutil.move(file, folder / file.name)
+def save(found: Discovery, folder: Path, overwrite: bool = False) -> Path:
+    """Write the run into `folder`, all files or none; see forecause.files.
+
+    A folder that holds something else, or a run with other settings or data, is left alone unless
+    `overwrite` is true; a run of the same settings and data is replaced.
+    """
+    examine_output(folder)
+
+    def may_replace(target: Path) -> None:
+        if not overwrite and (found_there := occupant(target, found)):
+            raise FolderTaken(f"{folder} {found_there}; give another folder or overwrite it.")
+
+    may_replace(folder)
+    try:
+        write_folder(folder, lambda made: _write(found, made), FILES, may_replace)
+    except OSError as error:
+        raise InputError(f"Cannot write the run {folder}: {error.strerror or error}.") from None
     return folder
+
+
+class FolderTaken(InputError):
+    """The folder holds what should not be replaced unasked."""
+
+
+def occupant(folder: Path, found: Discovery) -> str | None:
+    """What a folder holds that this run should not replace unasked; None if it may."""
+    return held_by_other(folder, found.config, found.data.fingerprint)
+
+
+def held_by_other(folder: Path, config: Config, fingerprint: str | None = None) -> str | None:
+    """What a folder holds besides a run with these settings and data; None if nothing.
+
+    Settings that are left to the data (max_lag="auto", no fdr) agree with any.
+    """
+    if not folder.is_dir() or not any(folder.iterdir()):
+        return None
+    try:
+        run, _ = saved.read(saved.SavedRun, current(folder, RUN))
+    except (OSError, InputError):
+        return "holds files, but no forecause run that can be read"
+    try:
+        older = Config.from_json(run.settings).to_json()
+    except (InputError, TypeError, ValueError):
+        return "holds a run with settings that are unknown today"
+    asked = config.to_json()
+    free = {"device", "budget"} | {"max_lag" for _ in [0] if asked["max_lag"] == "auto"}
+    free |= {"fdr"} if asked["fdr"] is None else set()
+    other = [name for name in asked if name not in free and asked[name] != older[name]]
+    if other:
+        was, now = (_short(settings[other[0]]) for settings in (older, asked))
+        more = f" and {len(other) - 1} more" if len(other) > 1 else ""
+        return f"holds a run with other settings ({other[0]} {was}, not {now}{more})"
+    if fingerprint is not None and run.data.fingerprint != fingerprint:
+        return "holds a run on other data"
+    return None
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def _write(found: Discovery, made: Path) -> None:
+    found.graph.to_json(made / GRAPH)
+    found.graph.to_csv(made / EDGES)
+    save_file(_tensors(found), made / MODEL)
+    _write_json(found.evidence, made / EVIDENCE)
+    found.report(made / PAGE)
+    if found.measured_power:
+        _write_json(found.measured_power.to_dict(), made / POWER, indent=2)
+    hashes = {name: _hash(made / name) for name in HASHED if (made / name).exists()}
+    about = {"format": saved.FORMAT, "version": __version__, "id": uuid4().hex, "files": hashes}
+    _write_json(about | _describe(found), made / RUN, indent=2)
+
+
+def _write_json(content: Any, path: Path, indent: int | None = None) -> None:
+    save_text(json.dumps(content, indent=indent, allow_nan=False) + "\n", path)
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def load(path: str | Path) -> Any:
@@ -70,19 +139,55 @@ def load(path: str | Path) -> Any:
 
 
 def load_run(folder: Path) -> Discovery:
-    """Read a saved run."""
-    missing = [name for name in (RUN, GRAPH, MODEL) if not (folder / name).is_file()]
+    """Read a saved run; again, if another process put a new one in place meanwhile."""
+    for _ in range(ATTEMPTS):
+        before = _head(folder).get("id")
+        try:
+            return _load(folder)
+        except InputError:
+            if _head(folder).get("id") == before:
+                raise
+    raise InputError(f"{_named(folder)} is being replaced all the time; try again.")
+
+
+def _load(folder: Path) -> Discovery:
+    """Read a saved run, checked against its schema and the hashes of its files."""
+    missing = [name for name in NEEDED if not _is_file(current(folder, name))]
     if missing:
-        raise InputError(f"{folder} is not a saved run: {missing[0]} is missing.")
+        raise InputError(f"{_named(folder)} is not a saved run: {missing[0]} is missing.")
+    head = _head(folder)
+    if head.get("format", saved.FORMAT) != saved.FORMAT:
+        raise InputError(f"{_named(folder / RUN)} is not a saved run of the format {saved.FORMAT}.")
     try:
-        about = json.loads((folder / RUN).read_text(encoding="utf-8"))
-        if not isinstance(about, dict) or about.get("format") != FORMAT:
-            raise InputError(f"{folder / RUN} is not a saved run of the format {FORMAT}.")
-        return _restore(folder, about)
-    except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"The saved run {folder} is damaged: {_first_line(error)}.") from None
+        return _restore(folder, *saved.read(saved.SavedRun, current(folder, RUN)))
+    except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError, OSError) as error:
+        raise _damaged(folder, error, head.get("version")) from None
+
+
+def _head(folder: Path) -> dict[str, Any]:
+    """run.json as far as it can be read: empty if it cannot, without a format if it has none."""
+    try:
+        content = json.loads(current(folder, RUN).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return {"format": None, **content} if isinstance(content, dict) else {"format": None}
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _damaged(folder: Path, error: Exception, version: Any) -> InputError:
+    by = f" (written by forecause {str(version)[:20]})" if version else ""
+    return InputError(f"The saved run {_named(folder)}{by} is damaged: {_first_line(error)}.")
+
+
+def _named(path: Path) -> str:
+    text = str(path).replace("\n", " ")
+    return text if len(text) <= 160 else f"{text[:80]}...{text[-70:]}"
 
 
 def _describe(found: Discovery) -> dict[str, Any]:
@@ -93,8 +198,6 @@ def _describe(found: Discovery) -> dict[str, Any]:
     }
     data["labels"] = [asdict(label) for label in found.data.labels]
     return {
-        "format": FORMAT,
-        "version": __version__,
         "settings": found.config.to_json(),
         "data": data,
         "forecaster": {
@@ -122,39 +225,50 @@ def _tensors(found: Discovery) -> dict[str, torch.Tensor]:
     return weights | data | statistics
 
 
-def _restore(folder: Path, about: dict[str, Any]) -> Discovery:
-    tensors = load_file(folder / MODEL)
-    graph = LaggedGraph.from_json(folder / GRAPH)
-    kept = about["data"] | {name: tensors[f"data.{name}"].numpy() for name in ARRAYS}
-    for name in ("variables", "series_names", "notes", "latest_domain"):
-        kept[name] = tuple(kept[name])
-    kept["labels"] = tuple(
-        Label(one["name"], tuple(one["levels"]), one["first"]) for one in kept.get("labels", [])
-    )
-    data = DataSummary(**_with_sample_domain(kept))
-    named = {name: tensors[f"relevance.{name}"].numpy() for name in about["relevance"]["names"]}
-    statistics = labelled_together(named, graph.variables, about["relevance"]["attributes"])
-    forecaster = build_saved(
-        about["forecaster"]["kind"],
-        (graph.max_lag, len(data.columns)),
-        about["forecaster"]["settings"],
-    )
-    weights = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
-    forecaster.load_state_dict(weights)
+def _restore(folder: Path, run: saved.SavedRun, about: dict[str, Any]) -> Discovery:
+    for name, digest in run.files.items():
+        if name in READ and _hash(current(folder, name)) != digest:
+            raise InputError(f"{name} does not belong to this {RUN}: it was changed or mixed up")
+    tensors = load_file(current(folder, MODEL))
+    graph = LaggedGraph.from_json(current(folder, GRAPH))
+    evidence, shown = _evidence(current(folder, EVIDENCE))
+    arrays = {k: v.numpy() for k, v in tensors.items() if not k.startswith("model.")}
+    saved.agree(run, graph, arrays, evidence)
+    data = _summary(about["data"], arrays)
+    named = {name: arrays[f"relevance.{name}"] for name in run.relevance.names}
     nll = about.get("nll", about.get("surprise"))
     return Discovery(
         graph=graph,
-        relevance=statistics,
-        forecaster=forecaster.eval().requires_grad_(False),
+        relevance=labelled_together(named, graph.variables, run.relevance.attributes),
+        forecaster=_forecaster(run.forecaster, (graph.max_lag, len(data.columns)), tensors),
         losses=_table(about["losses"]),
         nll=_table(nll) if nll else None,
-        config=Config.from_json(about["settings"]),
+        config=Config.from_json(run.settings),
         data=data,
-        evidence=_evidence(folder / EVIDENCE),
-        alerts=_alerts(about.get("alerts", [])),
-        measured_power=_power(folder / POWER),
-        regimes=Regimes.from_dict(about["regimes"], data.rows) if about.get("regimes") else None,
+        evidence=shown,
+        alerts=tuple(Alert(a.code, a.sentence, tuple(a.variables)) for a in run.alerts),
+        measured_power=_power(current(folder, POWER)),
+        regimes=Regimes.from_dict(about["regimes"], data.rows) if run.regimes else None,
     )
+
+
+def _summary(about: dict[str, Any], arrays: dict[str, Any]) -> DataSummary:
+    kept = about | {name: arrays[f"data.{name}"] for name in ARRAYS}
+    for name in ("variables", "series_names", "notes", "latest_domain"):
+        kept[name] = tuple(kept.get(name, ()))
+    kept["labels"] = tuple(
+        Label(one["name"], tuple(one["levels"]), one["first"]) for one in kept.get("labels", [])
+    )
+    return DataSummary(**_with_sample_domain(kept))
+
+
+def _forecaster(
+    described: saved.SavedForecaster, shape: tuple[int, int], tensors: dict[str, torch.Tensor]
+) -> Forecaster:
+    forecaster = build_saved(described.kind, shape, described.settings)
+    weights = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
+    forecaster.load_state_dict(weights)
+    return forecaster.eval().requires_grad_(False)
 
 
 def _with_sample_domain(kept: dict[str, Any]) -> dict[str, Any]:
@@ -167,27 +281,28 @@ def _with_sample_domain(kept: dict[str, Any]) -> dict[str, Any]:
 
 
 def _columns(table: pd.DataFrame) -> dict[str, Any]:
-    return {str(name): table.reset_index()[name].tolist() for name in table.reset_index()}
+    """Plain lists; what is not finite is None."""
+    whole = table.reset_index()
+    return {str(name): [_plain(cell) for cell in whole[name].tolist()] for name in whole}
 
 
-def _table(saved: dict[str, Any]) -> pd.DataFrame:
-    return pd.DataFrame(saved).set_index("variable")
+def _plain(cell: Any) -> Any:
+    return None if isinstance(cell, float) and not np.isfinite(cell) else cell
 
 
-def _evidence(path: Path) -> dict[str, Any]:
+def _table(columns: dict[str, Any]) -> pd.DataFrame:
+    table = pd.DataFrame(columns).set_index("variable")
+    numbers = [name for name in table if name != "chosen"]
+    return table.astype(dict.fromkeys(numbers, float))
+
+
+def _evidence(path: Path) -> tuple[saved.SavedEvidence, dict[str, Any]]:
     """What the page shows; a run without it has a shorter page."""
-    content = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    return content if isinstance(content, dict) else {}
-
-
-def _alerts(saved: list[dict[str, Any]]) -> tuple[Alert, ...]:
-    return tuple(Alert(one["code"], one["sentence"], tuple(one["variables"])) for one in saved)
+    return saved.read(saved.SavedEvidence, path) if path.is_file() else (saved.SavedEvidence(), {})
 
 
 def _power(path: Path) -> Power | None:
-    if not path.is_file():
-        return None
-    return Power.from_dict(json.loads(path.read_text(encoding="utf-8")))
+    return Power.from_dict(saved.read(saved.SavedPower, path)[1]) if path.is_file() else None
 
 
 def _tensor(values: np.ndarray[Any, Any]) -> torch.Tensor:
@@ -195,4 +310,6 @@ def _tensor(values: np.ndarray[Any, Any]) -> torch.Tensor:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else repr(error)
+    text = str(error).strip() or repr(error)
+    first = text.splitlines()[0].rstrip(".")
+    return first if len(first) <= 300 else f"{first[:297]}..."

@@ -6,14 +6,19 @@ Only typer is imported at the top; everything else when a command runs, so that 
 from __future__ import annotations
 
 import os
-import signal
 from typing import Annotated
 
 import typer
 
 from forecause._version import __version__
 from forecause.cli import on_data, on_runs, on_systems  # commands register themselves
-from forecause.cli.ending import Interrupted, fail, interrupt, under_torchrun
+from forecause.cli.ending import (
+    Interrupted,
+    fail,
+    stopped,
+    under_torchrun,
+    watch_signals,
+)
 from forecause.cli.options import app
 
 __all__ = ["app", "main", "on_data", "on_runs", "on_systems"]
@@ -33,16 +38,18 @@ def root(
 
 
 def main() -> None:
-    """Run the command; 0 done, 2 the input or the call is wrong, 1 our fault, 130 interrupted."""
+    """Run the command; 0 done, 2 the input or the call is wrong, 1 our fault, 128 + n a signal."""
     from forecause.errors import InputError
 
-    signal.signal(signal.SIGINT, interrupt)
+    watch_signals()
     try:
         app()
     except InputError as error:
         fail(str(error), 2)
-    except Interrupted:
-        fail("stopped; nothing was written.", 130)
+    except Interrupted as signal:
+        fail(stopped(), signal.code)
+    except MemoryError:
+        fail("the memory is used up; use fewer columns, rows or lags.", 2)
     except Exception as error:
         if os.environ.get("FORECAUSE_DEBUG"):
             raise

@@ -1,26 +1,83 @@
-"""How the command ends: exit codes, and one sentence on stderr."""
+"""How the command ends: exit codes, signals, and one sentence on stderr."""
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+
+SIGNALS = [
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+]
+LONGEST = 600  # characters of a sentence; the rest is left out
+
+_written: list[str] = []  # what this process has finished writing
+_held: list[int] | None = None  # signals that came while they were held back
 
 
 class Interrupted(BaseException):
-    """Ctrl-C, under a name that no library on the way catches."""
+    """Ctrl-C, or a request to end, under a name that no library on the way catches."""
+
+    def __init__(self, number: int = signal.SIGINT) -> None:
+        super().__init__()
+        self.code = 128 + number
 
 
-def interrupt(_signal: int, _frame: object) -> None:
-    """The handler of Ctrl-C."""
-    raise Interrupted
+def watch_signals() -> None:
+    """From now on Ctrl-C, SIGTERM and SIGHUP raise Interrupted; what nohup ignores stays so."""
+    for number in SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, interrupt)
+
+
+def interrupt(number: int, _frame: object) -> None:
+    """The handler; a second signal is not held back."""
+    if _held is not None and not _held:
+        _held.append(number)
+        return
+    raise Interrupted(number)
+
+
+@contextmanager
+def signals_held() -> Iterator[None]:
+    """Let what is inside finish, a second or so, before a signal ends the command."""
+    global _held
+    _held = []
+    try:
+        yield
+    finally:
+        came, _held = _held, None
+    if came:
+        raise Interrupted(came[0])
+
+
+def was_written(path: Path) -> None:
+    """Remember a result that is whole, to say so if the command ends early."""
+    _written.append(str(path))
+
+
+def stopped() -> str:
+    """What to say after an interruption."""
+    if not _written:
+        return "stopped; nothing was written."
+    return f"stopped; {_written[-1]} is written and whole."
+
+
+def one_line(sentence: str) -> str:
+    """A sentence without line breaks and control characters, of a bearable length."""
+    plain = "".join(letter if letter.isprintable() else " " for letter in sentence)
+    plain = plain.encode("utf-8", "replace").decode("utf-8")
+    return plain if len(plain) <= LONGEST else f"{plain[: LONGEST - 100]} ... {plain[-90:]}"
 
 
 def fail(sentence: str, code: int) -> None:
     """Say what went wrong and end; of several processes under torchrun, one says it."""
     with _last_word() as speaks:
         if speaks:
-            sys.stderr.write(f"forecause: {sentence}\n")
+            sys.stderr.write(f"forecause: {one_line(sentence)}\n")
             sys.stderr.flush()
     raise SystemExit(code)
 

@@ -27,6 +27,7 @@ from forecause.cli.options import (
     one_or_all,
 )
 from forecause.cli.spread import Ray, asked_workers, power_workers
+from forecause.cli.writing import Force, Out, Output
 from forecause.config import ByName, HeadChoice, PresetName, ReadoutName, RuleName
 
 
@@ -37,9 +38,8 @@ def discover(
         str,
         typer.Option(help="The longest delay to look for, in rows; auto proposes one."),
     ] = "5",
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for the results.  [default: DATA-forecause]")
-    ] = None,
+    out: Out = None,
+    force: Force = False,
     forecaster: Forecaster = "auto",
     preset: Annotated[
         PresetName,
@@ -139,6 +139,7 @@ def discover(
 ) -> None:
     """Find which variable drives which, with which delay, and write a report."""
     from forecause.edges.knowledge import read_knowledge
+    from forecause.files import examine_file
     from forecause.forecast.training.distributed import joined
     from forecause.method import discover as run
     from forecause.report import terminal
@@ -148,40 +149,41 @@ def discover(
     forbidden, required = read_knowledge(knowledge) if knowledge else ((), ())
     if forecaster != "auto":
         asked["forecaster"] = forecaster
+    options = dict(
+        max_lag=_lags(max_lag),
+        preset=preset,
+        head=head,
+        by=by,
+        cross_fit=cross_fit,
+        time=time,
+        series=series,
+        domain=domain,
+        labels=names(labels) or (),
+        per_series=per_series or None,
+        regimes=regimes,
+        forbid=(*forbidden, *(forbid or ())),
+        require=(*required, *(require or ())),
+        missing=names(missing) or (),
+        every=every,
+        every_how=every_how,
+        rows=rows,
+        interpolate=interpolate,
+        gaps=gaps,
+        seed=seed,
+        device=device,
+        **{name: value for name, value in asked.items() if value is not None},
+    )
+    output = Output.examined(out, data, options, force)
+    if json:
+        examine_file(json)
     with joined() as ranks, terminal.progress(quiet or not ranks.first) as progress:
-        found = run(
-            one_or_all(data),
-            _lags(max_lag),
-            preset=preset,
-            head=head,
-            by=by,
-            cross_fit=cross_fit,
-            time=time,
-            series=series,
-            domain=domain,
-            labels=names(labels) or (),
-            per_series=per_series or None,
-            regimes=regimes,
-            forbid=(*forbidden, *(forbid or ())),
-            require=(*required, *(require or ())),
-            missing=names(missing) or (),
-            every=every,
-            every_how=every_how,
-            rows=rows,
-            interpolate=interpolate,
-            gaps=gaps,
-            seed=seed,
-            device=device,
-            workers=asked_workers(ray, None),
-            progress=progress,
-            **{name: value for name, value in asked.items() if value is not None},
-        )
+        workers = asked_workers(ray, None)
+        found = run(one_or_all(data), **options, workers=workers, progress=progress)
         if power:
             found = found.with_power(progress=progress, workers=power_workers(found, ray))
         progress.step("writing the results", 0.0)
-        folder = out or Path(f"{data[0].stem}-forecause")
         if ranks.first:
-            found.save(folder)
+            folder = output.save(found)
             if json:
                 found.graph.to_json(json)
     if ranks.first:

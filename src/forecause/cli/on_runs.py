@@ -9,6 +9,7 @@ import typer
 
 from forecause.cli.options import AsJson, Folder, Quiet, Seed, app, one_or_all
 from forecause.cli.spread import Ray, power_workers
+from forecause.cli.writing import Force, Output
 from forecause.config import InstantaneousName
 
 
@@ -57,21 +58,30 @@ def refine(
     out: Annotated[
         Path | None, typer.Option(help="Folder for the refined run.  [default: FOLDER-refined]")
     ] = None,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Look past an assumption: hidden common causes, or effects within a row."""
+    from forecause.errors import InputError
+    from forecause.files import examine_output
     from forecause.report import terminal
-    from forecause.store import load_run
+    from forecause.store import load_run, occupant
 
+    run = load_run(folder)
+    target = out or folder.with_name(f"{folder.name}-refined")
+    examine_output(target)
+    held = None if force else occupant(target, run)
+    if held:
+        raise InputError(f"{str(target)!r} {held}; give another folder with --out, or --force.")
     with terminal.progress(quiet) as progress:
-        found = load_run(folder).refine(
+        found = run.refine(
             latent=latent,
             instantaneous=instantaneous,
             method=method,
             data=one_or_all(data) if data else None,
             progress=progress,
         )
-        written = found.save(out or folder.with_name(f"{folder.name}-refined"))
+        written = Output(target, force).save(found)
     terminal.show_discovery(found, written)
 
 
@@ -92,13 +102,15 @@ def power(
     quiet: Quiet = False,
 ) -> None:
     """Simulate from a saved run, discover again: which edges can be found in such data?"""
+    from forecause.files import examine_output
     from forecause.report import terminal
     from forecause.store import load_run
 
     found = load_run(folder)
+    examine_output(folder)
     with terminal.progress(quiet) as progress:
         found = found.with_power(seed, repeats, progress, power_workers(found, ray, jobs))
-        found.save(folder)
+        Output(folder).save(found)
     terminal.show_power(found, as_json=json)
 
 

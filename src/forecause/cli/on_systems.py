@@ -8,25 +8,33 @@ from typing import Annotated
 import typer
 
 from forecause.cli.options import Quiet, Seed, app
+from forecause.cli.writing import Force, Output
 
 
 @app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("forecause-demo"),
+    force: Force = False,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Simulate a system with a known graph, discover it and compare."""
+    from forecause.errors import InputError
+    from forecause.files import examine_output
     from forecause.graph.metrics import score_graph
     from forecause.method import discover as run
     from forecause.report import terminal
     from forecause.simulation import simulate
 
+    examine_output(out)
+    demo_before = (out / "truth" / "graph.json").is_file()
+    if out.is_dir() and any(out.iterdir()) and not (demo_before or force):
+        raise InputError(f"{str(out)!r} is not empty, and no demo; give another --out, or --force.")
     system = simulate(nodes=6, max_lag=3, rows=5000, mechanism="mlp-add", seed=seed)
     system.save(out / "truth")
     with terminal.progress(quiet) as progress:
         found = run(out / "truth" / "data.csv", 3, seed=seed, progress=progress)
-        folder = found.save(out)
+        folder = Output(out, force=True).save(found)
         found.report(folder / "report.html", truth=system.graph)
     terminal.show_discovery(found, folder)
     terminal.show_scores(score_graph(found.graph, system.graph))

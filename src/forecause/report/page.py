@@ -12,7 +12,7 @@ from jinja2 import Environment
 
 from forecause._version import __version__
 from forecause.errors import InputError
-from forecause.graph.formats.textfile import text_of
+from forecause.graph.formats.textfile import save_text, text_of
 from forecause.graph.lagged import LaggedGraph
 from forecause.report.content import FORMAT, page_data
 from forecause.report.history import lag_text, sampling_text
@@ -69,10 +69,7 @@ def write_report(
         mean_place=round(100 / WORST, 1),
         reproduction=_reproduction(found),
     )
-    try:
-        path.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"Cannot write the report {str(path)!r}: {error.strerror}.") from None
+    save_text(page, path)
     return path
 
 

@@ -5,21 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 
 from forecause.errors import InputError
+from forecause.files import write_whole
 
 
 def save_text(text: str, path: str | Path | None) -> str:
-    """Write `text` to `path` if one is given; the text is returned either way."""
+    """Write `text` to `path` if one is given, whole or not at all; it is returned either way."""
     if path is None:
         return text
     try:
-        Path(path).write_bytes(text.encode("utf-8"))
+        write_whole(Path(path), text.encode("utf-8"))
     except UnicodeEncodeError as error:
         raise InputError(
             f"A name holds {text[error.start]!r}, half of a character pair, which no file can "
             "hold; rename it."
         ) from error
-    except OSError as error:
-        raise InputError(f"Cannot write {str(path)!r}: {error.strerror}.") from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"Cannot write {str(path)[:200]!r}: {reason}.") from error
     return text
 
 

@@ -1,0 +1,332 @@
+"""The schema of everything a run saves as JSON, checked when it is loaded.
+
+Each model knows what its file must hold for the rest of the program not to stumble over it later;
+`agree` checks what must hold between the files. A field that a later version adds is let through.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    NonNegativeInt,
+    PositiveInt,
+    StrictStr,
+    ValidationError,
+    model_validator,
+)
+
+from forecause.errors import InputError
+from forecause.graph.lagged import LaggedGraph
+
+FORMAT = "forecause.run/1"
+LARGEST_FILE = 2**30  # bytes of a JSON file; the largest runs that were made have 0.1 GB
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Number = FiniteFloat | None  # None where there is none
+Array = npt.NDArray[Any]
+
+
+class Saved(BaseModel):
+    """Base of all: values as written, unknown names let through."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+
+Model = TypeVar("Model", bound=Saved)
+
+
+class SavedLabel(Saved):
+    """A variable of labels."""
+
+    name: StrictStr
+    levels: list[StrictStr] = Field(min_length=1)
+    first: NonNegativeInt
+
+
+class SavedData(Saved):
+    """What is remembered of the data, but for its arrays."""
+
+    variables: list[StrictStr] = Field(min_length=1)
+    rows: NonNegativeInt
+    windows: NonNegativeInt
+    missing_share: Share
+    lost_share: Share
+    series_names: list[StrictStr] = Field(min_length=1)
+    notes: list[StrictStr]
+    fingerprint: StrictStr
+    domain_windows: dict[str, NonNegativeInt] = {}
+    latest_domain: list[NonNegativeInt] = []
+    sample_domain: list[NonNegativeInt] = []
+    source: dict[str, Any] | None = None
+    labels: list[SavedLabel] = []
+
+
+class SavedForecaster(Saved):
+    """Which forecaster, and its settings; those are checked by its own spec."""
+
+    kind: StrictStr
+    settings: dict[str, Any]
+
+
+class SavedAlert(Saved):
+    """A reason for doubt."""
+
+    code: StrictStr
+    sentence: StrictStr
+    variables: list[StrictStr]
+
+
+class SavedRelevance(Saved):
+    """The statistics whose arrays are kept with the weights."""
+
+    names: list[StrictStr]
+    attributes: dict[str, Any]
+
+    @model_validator(mode="after")
+    def _has_scores(self) -> SavedRelevance:
+        if "relevance" not in self.names:
+            raise ValueError("the statistic 'relevance' is missing")
+        return self
+
+
+class SavedRegimes(Saved):
+    """Which stretches of rows follow which mechanism."""
+
+    names: list[StrictStr] = Field(min_length=1)
+    stretches: list[tuple[NonNegativeInt, StrictStr]] = Field(min_length=1)
+    changes: dict[str, list[Any]]
+
+    @model_validator(mode="after")
+    def _in_order(self) -> SavedRegimes:
+        first = [row for row, _ in self.stretches]
+        if first[0] != 0 or first != sorted(set(first)):
+            raise ValueError("the stretches do not follow each other")
+        if not {name for _, name in self.stretches} <= set(self.names):
+            raise ValueError("a stretch has an unknown regime")
+        if len({len(column) for column in self.changes.values()}) > 1:
+            raise ValueError("the columns of changes differ in length")
+        return self
+
+
+class SavedRun(Saved):
+    """run.json"""
+
+    format: Literal["forecause.run/1"]
+    version: StrictStr
+    id: StrictStr | None = None  # runs of version 0.1 have none
+    files: dict[str, StrictStr] = {}  # SHA-256 of the files that belong to this run
+    settings: dict[str, Any]
+    data: SavedData
+    forecaster: SavedForecaster
+    losses: dict[str, list[Any]]
+    nll: dict[str, list[Any]] | None = None
+    alerts: list[SavedAlert] = []
+    regimes: SavedRegimes | None = None
+    relevance: SavedRelevance
+
+    @model_validator(mode="after")
+    def _tables_are_whole(self) -> SavedRun:
+        _check_losses("losses", self.losses, self.data.variables)
+        if self.nll is not None:
+            _check_losses("nll", self.nll, self.data.variables)
+        if self.regimes and self.regimes.stretches[-1][0] > self.data.rows:
+            raise ValueError("regimes begin after the last row")
+        return self
+
+
+class SavedResponse(Saved):
+    """A response curve."""
+
+    x: list[Number]
+    y: list[Number]
+    level: StrictStr | None = None
+
+    @model_validator(mode="after")
+    def _as_long(self) -> SavedResponse:
+        if len(self.x) != len(self.y):
+            raise ValueError("a response curve has more x than y, or fewer")
+        return self
+
+
+class SavedEdge(Saved):
+    """What the page shows of an edge."""
+
+    edge: tuple[NonNegativeInt, NonNegativeInt, NonNegativeInt]
+    response: SavedResponse
+    influence: list[Number]
+    lost: Number
+
+
+class SavedTime(Saved):
+    """How the data was sampled."""
+
+    kind: StrictStr = "rows"
+    step: Number = None
+
+
+class SavedCourse(Saved):
+    """All rows, as drawn."""
+
+    rows: NonNegativeInt
+    values: list[list[Number]]
+    ticks: list[tuple[FiniteFloat, StrictStr]]
+    breaks: list[Number]
+
+
+class SavedStretch(Saved):
+    """A close look at held-out rows."""
+
+    values: list[list[Number]]
+    forecast: list[list[Number]]
+    error_sd: list[Number]
+    ticks: list[tuple[FiniteFloat, StrictStr]]
+
+
+class SavedOrigin(Saved):
+    """Where a run came from."""
+
+    versions: dict[str, StrictStr] = {}
+    machine: StrictStr = ""
+    command: StrictStr | None = None
+
+
+class SavedEvidence(Saved):
+    """report.json; a run without it has a shorter page."""
+
+    format: Literal["forecause.evidence/1"] = "forecause.evidence/1"
+    time: SavedTime = SavedTime()
+    course: SavedCourse | None = None
+    stretch: SavedStretch | None = None
+    edges: list[SavedEdge] = []
+    domains: list[tuple[StrictStr, FiniteFloat, FiniteFloat]] = []
+    origin: SavedOrigin = SavedOrigin()
+    levels: dict[str, StrictStr] = {}
+
+
+class SavedStrength(Saved):
+    """One range of strengths."""
+
+    low: FiniteFloat = Field(alias="from")
+    to: Number
+    edges: NonNegativeInt
+    recovered: Share | None
+    found: NonNegativeInt
+    false: Share | None
+
+
+class SavedPower(Saved):
+    """power.json"""
+
+    windows: NonNegativeInt
+    repeats: PositiveInt
+    seed: int
+    recovered: Share | None
+    false: Share | None
+    clipped: Share
+    strengths: list[SavedStrength] = Field(min_length=1)
+
+
+def read(model: type[Model], path: Path) -> tuple[Model, dict[str, Any]]:
+    """A file checked against its schema, and its plain content."""
+    if path.stat().st_size > LARGEST_FILE:
+        raise InputError(f"{path.name} is larger than any run writes")
+    try:
+        content = json.loads(path.read_bytes().decode("utf-8"))
+    except RecursionError:
+        raise InputError(f"{path.name} is nested too deeply") from None
+    except ValueError as error:
+        raise InputError(f"{path.name} is not valid JSON ({error})") from None
+    try:
+        return model.model_validate(content), content
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        message = str(first["msg"]).removeprefix("Value error, ")
+        raise InputError(
+            f"{path.name}{': ' + where if where else ''}: {message[0].lower()}{message[1:]}"
+        ) from None
+
+
+def agree(
+    run: SavedRun, graph: LaggedGraph, tensors: Mapping[str, Array], evidence: SavedEvidence
+) -> None:
+    """Refuse files that are whole by themselves but do not belong together."""
+    names = run.data.variables
+    if list(graph.variables) != names:
+        raise InputError("graph.json and run.json name other variables")
+    lags, series = graph.max_lag, len(run.data.series_names)
+    levels = {label.name: len(label.levels) for label in run.data.labels}
+    columns = sum(levels.get(name, 1) for name in names)
+    wanted = {"mean": (columns,), "sd": (columns,), "latest": (series, lags, columns)}
+    shapes = {f"data.{name}": shape for name, shape in wanted.items()}
+    shapes |= {f"relevance.{one}": (len(names), len(names), lags) for one in run.relevance.names}
+    for name, shape in shapes.items():
+        _check_shape(tensors, name, shape)
+    sample = tensors.get("data.sample")
+    if sample is None or sample.ndim != 3 or sample.shape[1] != lags + 1:
+        raise InputError("model.safetensors: data.sample is missing or has another shape")
+    if sample.shape[2] not in (columns, columns + 1):  # 0.1 kept the domain as a last column
+        raise InputError("model.safetensors: data.sample has another number of columns")
+    scale = np.concatenate([tensors["data.mean"], tensors["data.sd"]])
+    if not np.isfinite(scale).all() or not (tensors["data.sd"] > 0).all():
+        raise InputError("model.safetensors: data.mean or data.sd holds what is no number")
+    _check_domains(run.data, series, len(sample))
+    _check_evidence(evidence, len(names), lags)
+
+
+def _check_shape(tensors: Mapping[str, Array], name: str, shape: tuple[int, ...]) -> None:
+    if name not in tensors:
+        raise InputError(f"model.safetensors: {name} is missing")
+    if tensors[name].shape != shape or tensors[name].dtype.kind != "f":
+        raise InputError(
+            f"model.safetensors: {name} must have the shape {shape}, found {tensors[name].shape}"
+        )
+
+
+def _check_domains(data: SavedData, series: int, sample: int) -> None:
+    domains = len(data.domain_windows)
+    for name, codes, length in (
+        ("latest_domain", data.latest_domain, series),
+        ("sample_domain", data.sample_domain, sample),
+    ):
+        if codes and (len(codes) != length or max(codes) >= max(domains, 1)):
+            raise InputError(f"run.json: data.{name} names domains that are not there")
+
+
+def _check_evidence(evidence: SavedEvidence, variables: int, lags: int) -> None:
+    for one in evidence.edges:
+        source, target, lag = one.edge
+        if source >= variables or target >= variables or not 1 <= lag <= lags:
+            raise InputError(f"report.json: there is no edge {list(one.edge)}")
+    drawn = [evidence.course.values] if evidence.course else []
+    if evidence.stretch:
+        drawn += [evidence.stretch.values, evidence.stretch.forecast]
+        drawn.append([[one] for one in evidence.stretch.error_sd])
+    if any(len(rows) != variables for rows in drawn):
+        raise InputError("report.json: a curve per variable was expected")
+
+
+def _check_losses(name: str, table: Mapping[str, list[Any]], variables: list[str]) -> None:
+    """A table of losses has a row per variable, numbers, and a chosen column that exists."""
+    missing = [column for column in ("variable", "naive", "chosen") if column not in table]
+    if missing:
+        raise ValueError(f"{name} has no column {missing[0]!r}")
+    if table["variable"] != variables or any(len(c) != len(variables) for c in table.values()):
+        raise ValueError(f"{name} has not one row per variable")
+    models = [column for column in table if column not in ("variable", "chosen")]
+    for column in models:
+        if not all(value is None or type(value) in (int, float) for value in table[column]):
+            raise ValueError(f"{name}.{column} must hold numbers")
+    for chosen, row in zip(table["chosen"], range(len(variables)), strict=True):
+        if chosen not in models or table[chosen][row] is None:
+            raise ValueError(f"{name}.chosen is {str(chosen)[:40]!r}, which has no loss")
