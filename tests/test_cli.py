@@ -176,7 +176,9 @@ def test_what_a_folder_holds_is_not_replaced_unasked(run, csv, tmp_path, held, m
     else:
         (tmp_path / "run" / "run.json").write_text("mine")
     before = (tmp_path / "run" / "run.json").read_bytes()
-    monkeypatch.setattr("forecause.resources.fitting.fit_best", None)  # it is refused before any work
+    monkeypatch.setattr(
+        "forecause.resources.fitting.fit_best", None
+    )  # it is refused before any work
     code, out, err = run("discover", csv, *asked)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "--force" in err
