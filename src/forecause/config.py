@@ -41,6 +41,8 @@ ByName = Literal["score", "rank"]
 InstantaneousName = Literal["pcmci+", "dynotears"]
 GapsName = Literal["fill", "drop"]
 HowName = Literal["mean", "sum", "last"]
+SeasonName = Literal["auto", "none"]
+TrendName = Literal["auto", "none"]
 
 EVERY_HEAD: tuple[str, ...] = get_args(HeadName)
 EVERY_READOUT: tuple[str, ...] = get_args(ReadoutName)
@@ -60,6 +62,8 @@ PRESETS: dict[str, dict[str, Any]] = {
         "readout": "lrp",
         "select": "top-k",
         "domain_input": False,
+        "season": "none",
+        "trend": "none",
     },
 }
 USUAL_K = 3  # edges per target of top-k, as in the paper
@@ -136,6 +140,9 @@ class ForecasterSpec(Settings):
         return cls.known[kind]
 
 
+Period = Annotated[float, Field(ge=2, le=1e9)]  # rows
+
+
 class DataOptions(Settings):
     """How the table is read; see forecause.Panel.of."""
 
@@ -149,6 +156,14 @@ class DataOptions(Settings):
     rows: str | None = None  # which rows are explained: a column of truth values or a condition
     interpolate: int = Field(default=0, ge=0)  # longest gap that is filled linearly
     gaps: GapsName = "fill"  # other short gaps: by what is expected, or not at all
+    season: SeasonName | tuple[Period, ...] = "auto"  # cycles taken out: found, none, or periods
+    trend: TrendName = "auto"  # whether slow trends and level shifts are looked for and taken out
+    difference: bool = False  # whether numbers become their change from row to row
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """What `Panel.of` takes."""
+        return self.model_dump(exclude={"season", "trend", "difference"})
 
 
 class ForecastOptions(Settings):
@@ -483,6 +498,8 @@ def _normalised(asked: dict[str, Any]) -> dict[str, Any]:
         found["labels"] = _texts("labels", found["labels"])
     if isinstance(found.get("missing"), str | float | int):
         found["missing"] = (found["missing"],)
+    if "season" in found:
+        found["season"] = _season(found["season"])
     for name in ("forbid", "require"):
         if name in found:
             found[name] = rule_texts(found[name])
@@ -498,6 +515,23 @@ def _texts(name: str, values: Any) -> tuple[str, ...]:
     if not all(isinstance(text, str) for text in texts):
         raise InputError(f"{name} must be names of columns, found {values!r}.")
     return texts
+
+
+def _season(asked: Any) -> Any:
+    """`auto`, `none`, or periods: numbers, or a text like 24,168."""
+    if isinstance(asked, str) and asked in ("auto", "none"):
+        return asked
+    several = asked.split(",") if isinstance(asked, str) else asked
+    try:
+        periods = tuple(map(float, several if isinstance(several, Iterable) else (several,)))
+    except (TypeError, ValueError):
+        periods = ()
+    if not periods or not all(2 <= period <= 1e9 for period in periods):
+        raise InputError(
+            "season must be 'auto', 'none' or periods in rows of at least 2, such as 24 or "
+            f"'24,168'; found {asked!r}."
+        )
+    return periods
 
 
 def _regimes(asked: Any) -> Any:

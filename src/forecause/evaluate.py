@@ -13,6 +13,13 @@ import torch
 from forecause.config import Config, ForecastOptions
 from forecause.data.panel import Panel
 from forecause.data.seasonal import Season, naive_error, repeated, seasons_of
+from forecause.data.time_course import (
+    TimeCourse,
+    differenced,
+    positions_of,
+    series_spans,
+    time_taken_out,
+)
 from forecause.data.windows import Scale, Windows
 from forecause.edges.knowledge import Candidates
 from forecause.errors import InputError
@@ -107,15 +114,19 @@ def rolling_origin(
     means come from there. An origin whose past is incomplete moves back to the nearest complete
     one. `refit` at every origin or fit at the first alone; auto does the latter where models are
     slow to train. Further settings are those of `discover`, by name. The VAR is the linear
-    forecaster, fitted to the same rows.
+    forecaster, fitted to the same rows with season and trend left in.
     """
-    chosen = Config.of(config, max_lag=max_lag, **settings)
     _check(steps, origins, season, refit)
+    if config is None and season != "auto":  # the forecaster is told, too
+        settings = {"season": season or "none", **settings}
+    chosen = Config.of(config, max_lag=max_lag, **settings)
     if chosen.forecasting.per_series:
         panel = panel.with_domain(panel.series, panel.series_names)
     quick = chosen.spec is not None and chosen.spec.instant
     every = refit == "every" or (refit == "auto" and quick)
-    rounds = _rounds(panel, chosen.lag, steps, origins)
+    rounds = _rounds(
+        differenced(panel) if chosen.data.difference else panel, chosen.lag, steps, origins
+    )
     first = _known(panel, rounds[0].known, chosen.lag)
     seasons = seasons_of(first.panel, season)
     parts = []
@@ -124,7 +135,7 @@ def rolling_origin(
         if place == 0 or every:
             known = _known(panel, each.known, chosen.lag)
             models = _fit(known, chosen, progress)
-        rolled = [_rolled(model, known.scale, panel, each.rows, steps) for model in models]
+        rolled = [model.forecasts(panel, each.rows, steps) for model in models]
         simple = _simple_forecasts(panel, each, seasons, steps)
         parts.append(_tidy(panel, each.rows, np.stack([*rolled, *simple])))
     names = panel.variables
@@ -193,20 +204,48 @@ def _known(panel: Panel, spans: list[tuple[int, int]], max_lag: int) -> Windows:
         raise InputError(reason) from None
 
 
-def _fit(windows: Windows, chosen: Config, progress: Progress) -> list[Forecaster]:
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """A forecaster, the scale it knows, and what time explained of what it was fitted to."""
+
+    forecaster: Forecaster
+    scale: Scale
+    course: TimeCourse | None
+
+    def forecasts(self, panel: Panel, rows: Rows, steps: int) -> Array:
+        """Forecasts from each row on, (case, step, variable), in the data's units."""
+        left = panel if self.course is None else self.course.applied(panel)
+        found = _rolled(self.forecaster, self.scale, left, rows, steps)
+        if self.course is None:
+            return found
+        spans = series_spans(panel)
+        for case, row in enumerate(rows.tolist()):
+            series = int(panel.series[row])
+            position = positions_of(panel, *spans[series])[row - spans[series][0]]
+            last = np.asarray(panel.values[row - 1], dtype=np.float64)
+            found[case] = self.course.restored(series, found[case], int(position), last)
+        return found
+
+
+def _fit(windows: Windows, chosen: Config, progress: Progress) -> list[_Model]:
     """The forecaster and the VAR, fitted to windows that end at the origin."""
     variables = windows.panel.coding.variables
     candidates = Candidates.of(chosen.edges, variables, chosen.lag)
-    forecaster = fit_as_asked(windows, chosen, candidates, progress=progress).forecaster
+    left = time_taken_out(windows.panel, chosen)
+    own = windows if left is windows.panel else Windows.of(left, chosen.lag)
+    forecaster = fit_as_asked(own, chosen, candidates, progress=progress).forecaster
     plain = ForecastOptions(
         forecaster="linear", held_out=chosen.forecasting.held_out, domain_input=False
     )
     var = fit_best(windows, plain)
-    return [forecaster.cpu(), var.forecaster]
+    return [
+        _Model(forecaster.cpu(), own.scale, left.course),
+        _Model(var.forecaster, windows.scale, None),
+    ]
 
 
 def _rolled(model: Forecaster, scale: Scale, panel: Panel, rows: Rows, steps: int) -> Array:
-    """Forecasts from each row on, (case, step, variable), in the data's units."""
+    """Forecasts from each row on, (case, step, variable), in the panel's units."""
     places = rows[:, None] + np.arange(-model.max_lag, 0)
     past = (panel.values[places] - scale.mean) / scale.sd
     known = np.zeros(len(rows)) if panel.domain is None else panel.domain[rows - 1]

@@ -19,11 +19,14 @@ from forecause.config import (
     PresetName,
     ReadoutName,
     RuleName,
+    SeasonName,
     SelectionRule,
+    TrendName,
     check_names,
 )
 from forecause.data.panel import Panel
 from forecause.data.summary import DataSummary, source_of
+from forecause.data.time_course import time_taken_out
 from forecause.data.windows import Windows
 from forecause.diagnostics.alerts import find_alerts
 from forecause.diagnostics.lag_window import propose_max_lag
@@ -78,6 +81,9 @@ def discover(
     rows: str | None = None,
     interpolate: int | None = None,
     gaps: GapsName | None = None,
+    season: SeasonName | Sequence[float] | float | str | None = None,
+    trend: TrendName | None = None,
+    difference: bool | None = None,
     forecaster: ForecasterName | ForecasterSpec | None = None,
     preset: PresetName | None = None,
     head: HeadChoice | None = None,
@@ -125,6 +131,13 @@ def discover(
     interpolate, gaps
         Fill gaps of at most `interpolate` missing values by straight lines. Other short gaps are
         filled by what is expected from their neighbours, unless `gaps` is "drop".
+    season
+        Cycles that time alone explains are taken out of every number: "auto", the default, finds
+        them from the time stamps and the spectrum; "none" leaves them in; or periods in rows.
+    trend
+        "auto", the default, also takes out slow trends and level shifts; "none" leaves them in.
+    difference
+        Whether to look at changes from row to row instead of levels.
     forecaster
         What predicts: a name, or an object such as `fc.MLP(hidden=64)`. "auto", the default, keeps
         for every variable the one that predicts it best.
@@ -202,9 +215,10 @@ class Run:
 
 def run_method(data: Any, config: Config, run: Run) -> Discovery:
     """All stages of the method, each one call."""
-    read = Panel.of(data, **config.data.model_dump())
-    config = choose_max_lag(read, config, run)
-    panel, regimes = split_domains(read, config, run)
+    read = Panel.of(data, **config.data.reading)
+    left = take_out_time(read, config, run)
+    config = choose_max_lag(left, config, run)
+    panel, regimes = split_domains(left, config, run)
     windows = Windows.of(panel, config.lag)
     config = with_usual_fdr(config, len(windows))
     candidates = Candidates.of(config.edges, panel.coding.variables, config.lag)
@@ -227,13 +241,22 @@ def run_method(data: Any, config: Config, run: Run) -> Discovery:
         data=DataSummary.of(
             windows,
             read.fingerprint(),
-            source_of(data, **config.data.model_dump(mode="json")),
+            source_of(data, **config.data.reading),
         ),
         regimes=regimes,
         panel=read,
         windows=windows,
         alerts=find_alerts(windows, fitted, graph),
     )
+
+
+def take_out_time(panel: Panel, config: Config, run: Run) -> Panel:
+    """The panel without the cycles, trends and level shifts that time alone explains."""
+    run.progress.step("looking for seasons and trends", 0.0)
+    left = time_taken_out(panel, config)
+    if left.course is not None:
+        run.notes.append(left.course.sentence)
+    return left
 
 
 def choose_max_lag(panel: Panel, config: Config, run: Run) -> Config:
@@ -307,9 +330,12 @@ def reading_context(
 
 
 def rediscover(config: Config, panel: Panel, seed: int, progress: Progress = QUIET) -> Learned:
-    """What a run with these settings learns from other data; domains of the panel are known."""
+    """What a run with these settings learns from other data; domains of the panel are known.
+
+    The panel needs no reading, and nothing of time was simulated.
+    """
     own = {"seed": seed, "device": "cpu", "regimes": None, "per_series": False}
-    known = config.model_copy(update={"data": DataOptions()})  # a panel needs no reading
+    known = config.model_copy(update={"data": DataOptions(season="none", trend="none")})
     again = run_method(panel, known.with_options(**own), Run(progress=progress))
     return again.learned
 

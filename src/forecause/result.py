@@ -11,6 +11,7 @@ import xarray as xr
 from forecause.config import Config
 from forecause.data.panel import Panel
 from forecause.data.summary import DataSummary
+from forecause.data.time_course import time_taken_out
 from forecause.data.windows import Windows
 from forecause.diagnostics.alerts import Alert
 from forecause.diagnostics.power import Power
@@ -56,3 +57,7 @@ class Result:
                 f"order; found {', '.join(panel.coding.variables)}."
             )
         return panel
+
+    def left_of(self, data: Any = None, panel: Panel | None = None) -> Panel:
+        """The same without what time alone explains, which is what the forecaster was fitted to."""
+        return time_taken_out(self.panel_of(data) if panel is None else panel, self.config)

@@ -53,6 +53,34 @@ class SavedLabel(Saved):
     first: NonNegativeInt
 
 
+class SavedCycle(Saved):
+    """A period in rows, with its harmonics."""
+
+    period: float = Field(ge=2)
+    harmonics: PositiveInt
+    growing: bool
+    name: StrictStr
+
+
+class SavedTerms(Saved):
+    """What time explains in one series."""
+
+    rows: NonNegativeInt
+    cycles: list[SavedCycle]
+    knots: list[FiniteFloat]
+    shifts: list[NonNegativeInt]
+
+
+class SavedCourse(Saved):
+    """What time explained of every column and was taken out."""
+
+    terms: list[SavedTerms] = Field(min_length=1)
+    weights: list[list[list[FiniteFloat]]]
+    ends: list[NonNegativeInt]
+    levels: list[list[FiniteFloat]] | None
+    labels: list[bool]
+
+
 class SavedData(Saved):
     """What is remembered of the data, but for its arrays."""
 
@@ -69,6 +97,7 @@ class SavedData(Saved):
     sample_domain: list[NonNegativeInt] = []
     source: dict[str, Any] | None = None
     labels: list[SavedLabel] = []
+    course: SavedCourse | None = None
 
 
 class SavedForecaster(Saved):

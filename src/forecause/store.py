@@ -19,6 +19,7 @@ from forecause import saved
 from forecause._version import __version__
 from forecause.config import Config
 from forecause.data.summary import DataSummary
+from forecause.data.time_course import TimeCourse
 from forecause.data.variables import Label
 from forecause.diagnostics.alerts import Alert
 from forecause.diagnostics.power import Power
@@ -194,9 +195,10 @@ def _describe(found: Discovery) -> dict[str, Any]:
     data = {
         field.name: getattr(found.data, field.name)
         for field in fields(DataSummary)
-        if field.name not in (*ARRAYS, "labels")
+        if field.name not in (*ARRAYS, "labels", "course")
     }
     data["labels"] = [asdict(label) for label in found.data.labels]
+    data["course"] = found.data.course.to_json() if found.data.course else None
     return {
         "settings": found.config.to_json(),
         "data": data,
@@ -259,6 +261,7 @@ def _summary(about: dict[str, Any], arrays: dict[str, Any]) -> DataSummary:
     kept["labels"] = tuple(
         Label(one["name"], tuple(one["levels"]), one["first"]) for one in kept.get("labels", [])
     )
+    kept["course"] = TimeCourse.from_json(kept["course"]) if kept.get("course") else None
     return DataSummary(**_with_sample_domain(kept))
 
 

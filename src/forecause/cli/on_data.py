@@ -11,6 +11,7 @@ from forecause.cli.lists import names
 from forecause.cli.options import (
     Data,
     Device,
+    Difference,
     EveryHow,
     EveryStep,
     Forecaster,
@@ -20,9 +21,11 @@ from forecause.cli.options import (
     MissingCells,
     Quiet,
     Rows,
+    Season,
     Seed,
     Series,
     Time,
+    Trend,
     app,
     one_or_all,
 )
@@ -120,6 +123,9 @@ def discover(
     rows: Rows = None,
     interpolate: Interpolate = 0,
     gaps: Gaps = "fill",
+    season: Season = "auto",
+    trend: Trend = None,
+    difference: Difference = False,
     seed: Seed = 0,
     device: Device = "auto",
     json: Annotated[
@@ -149,6 +155,8 @@ def discover(
     forbidden, required = read_knowledge(knowledge) if knowledge else ((), ())
     if forecaster != "auto":
         asked["forecaster"] = forecaster
+    if season != "auto":
+        asked["season"] = season
     options = dict(
         max_lag=_lags(max_lag),
         preset=preset,
@@ -169,6 +177,8 @@ def discover(
         rows=rows,
         interpolate=interpolate,
         gaps=gaps,
+        trend=trend,
+        difference=difference or None,
         seed=seed,
         device=device,
         **{name: value for name, value in asked.items() if value is not None},
@@ -197,7 +207,7 @@ def evaluate(
     steps: Annotated[int, typer.Option(help="Rows to forecast from each origin.")] = 12,
     origins: Annotated[int, typer.Option(help="Places to forecast from, in every series.")] = 5,
     season: Annotated[
-        str, typer.Option(help="Rows of a season for seasonal naive; auto finds it, none: no.")
+        str, typer.Option(help="Rows of a season; auto finds it, none: no.")
     ] = "auto",
     refit: Annotated[
         Literal["auto", "first", "every"],
@@ -215,6 +225,8 @@ def evaluate(
     rows: Rows = None,
     interpolate: Interpolate = 0,
     gaps: Gaps = "fill",
+    trend: Trend = None,
+    difference: Difference = False,
     seed: Seed = 0,
     device: Device = "auto",
     out: Annotated[
@@ -251,6 +263,8 @@ def evaluate(
             refit=refit,
             forecaster=forecaster,
             preset=preset,
+            trend=trend,
+            difference=difference or None,
             seed=seed,
             device=device,
             progress=progress,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from forecause.cli.plugins import Commands
-from forecause.config import ForecasterName, GapsName, HowName
+from forecause.config import ForecasterName, GapsName, HowName, TrendName
 
 app = typer.Typer(
     name="forecause",
@@ -48,6 +48,17 @@ Rows = Annotated[
 ]
 Gaps = Annotated[
     GapsName, typer.Option(help="Short gaps: fill by what is expected, or drop such windows.")
+]
+Season = Annotated[
+    str,
+    typer.Option(help="Cycles to take out: auto finds them, none, or periods in rows: 24,168."),
+]
+Trend = Annotated[
+    TrendName | None,
+    typer.Option(help="Slow trends and level shifts: auto takes them out, none does not."),
+]
+Difference = Annotated[
+    bool, typer.Option("--difference", help="Look at changes from row to row, not at levels.")
 ]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
 Folder = Annotated[Path, typer.Argument(help="A folder written by discover.")]

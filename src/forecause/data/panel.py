@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ from forecause.data.findings import Change, Problems
 from forecause.data.scratch import joined
 from forecause.data.variables import Label, Variables
 from forecause.errors import InputError
+
+if TYPE_CHECKING:
+    from forecause.data.time_course import TimeCourse
 
 CHUNK = 1 << 20  # values looked at together, so that a mapped file is never loaded whole
 SMALLEST, LARGEST = 1e-100, 1e100  # a smaller spread or larger size cannot be squared safely
@@ -45,6 +48,7 @@ class Panel:
     changes: tuple[Change, ...] = ()  # what was done to the table; `notes` has their sentences
     explained: npt.NDArray[np.bool_] | None = None  # (row,) rows that may be targets; None: all
     filled: npt.NDArray[np.bool_] | None = None  # (row, column) cells that were estimated
+    course: TimeCourse | None = None  # what time explained and was taken out of the values
 
     def __post_init__(self) -> None:
         _check_shape(self.values, self.variables)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import torch
 
 from forecause.data.panel import Panel
+from forecause.data.time_course import TimeCourse
 from forecause.data.variables import Label, Variables
 from forecause.data.windows import Window, Windows
 from forecause.errors import InputError
@@ -43,6 +44,7 @@ class DataSummary:
     sample_domain: tuple[int, ...] = ()  # (window,) where there are domains
     source: Mapping[str, Any] | None = None  # files and columns the data was read from
     labels: tuple[Label, ...] = ()  # the variables that are no numbers
+    course: TimeCourse | None = None  # what time explained; means, ends and samples are without it
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -94,6 +96,7 @@ class DataSummary:
             latest_domain=_latest_domain(panel),
             source=source,
             labels=panel.labels,
+            course=panel.course,
         )
 
     @property

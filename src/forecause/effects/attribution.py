@@ -27,7 +27,7 @@ def attribution_of_run(
     progress: Progress = QUIET,
 ) -> xr.Dataset:
     """`attribution_over_time` of a run's forecaster on its data, or on `data`, in these rows."""
-    panel = _with_domains(found, found.panel_of(data))
+    panel = _with_domains(found, found.left_of(data))
     scale = Scale(found.data.mean, found.data.sd)
     windows = replace(Windows.of(panel, found.graph.max_lag), scale=scale)
     if rows is not None:

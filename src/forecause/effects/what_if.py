@@ -98,7 +98,9 @@ def future(
     """
     if steps < 1:
         raise InputError(f"The number of steps must be at least 1, found {steps}.")
-    held = _held(found, do or {}, steps)  # (step, column), NaN where nothing is held
+    held = _held(
+        found, do or {}, steps, _series_place(found, series)
+    )  # (step, column), NaN where nothing is held
     past, domain = _latest(found, series)
     past, domain = past.expand(max(draws, 1), -1, -1), domain.expand(max(draws, 1))
     variables = len(found.data.columns)
@@ -120,6 +122,8 @@ def future(
 
     rolled = roll(found.forecaster, past, steps, happens, domain)
     values = rolled.double().numpy() * found.data.sd + found.data.mean
+    if found.data.course is not None:
+        values = found.data.course.restored(_series_place(found, series), values)
     table = pd.DataFrame(
         values.reshape(-1, variables),
         index=_index(steps, draws),
@@ -148,7 +152,7 @@ def _number_place(found: Result, name: str) -> int:
     return int(found.data.coding.first[place])
 
 
-def _held(found: Result, do: Mapping[str, Any], steps: int) -> Tensor:
+def _held(found: Result, do: Mapping[str, Any], steps: int, series: int) -> Tensor:
     """Standardised values that variables are held at, (step, column)."""
     held = np.full((steps, len(found.data.columns)), np.nan)
     mean, sd = found.data.mean, found.data.sd
@@ -165,6 +169,8 @@ def _held(found: Result, do: Mapping[str, Any], steps: int) -> Tensor:
                 f"{name!r} must be held at one number or at {steps} numbers, one per step; found "
                 f"an array of shape {path.shape}."
             )
+        if found.data.course is not None:
+            path = found.data.course.taken_from(series, place, np.broadcast_to(path, steps))
         held[:, place] = (path - mean[place]) / sd[place]
     return torch.from_numpy(held.astype(np.float32))
 
@@ -181,12 +187,17 @@ def _held_levels(label: Label, values: Any, steps: int) -> Array:
     return np.array([[float(one == level) for level in label.levels] for one in path])
 
 
-def _latest(found: Result, series: str | None) -> tuple[Tensor, Tensor]:
-    """The standardised end of a series, (1, max_lag, column), and the index of its domain, (1,)."""
-    names, data = found.data.series_names, found.data
+def _series_place(found: Result, series: str | None) -> int:
+    """The index of a series, the last one by default."""
+    names = found.data.series_names
     if series is not None and series not in names:
         raise InputError(f"Unknown series {series!r}; choose one of {', '.join(names)}.")
-    place = names.index(series) if series else -1
+    return names.index(series) if series else len(names) - 1
+
+
+def _latest(found: Result, series: str | None) -> tuple[Tensor, Tensor]:
+    """The standardised end of a series, (1, max_lag, column), and the index of its domain, (1,)."""
+    data, place = found.data, _series_place(found, series)
     end = data.latest[place]
     if np.isnan(end).any():
         raise InputError(

@@ -1,0 +1,233 @@
+"""What time alone explains is found, taken out and put back."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+
+import forecause as fc
+from forecause.config import Config
+from forecause.data.panel import Panel
+from forecause.data.time_course import TimeCourse, positions_of, time_taken_out
+from forecause.data.time_search import (
+    calendar_periods,
+    find_time_terms,
+    step_f_values,
+    wave_f_values,
+)
+from forecause.data.time_terms import Cycle, TimeTerms
+from forecause.errors import InputError
+
+Array = npt.NDArray[np.float64]
+
+
+def autoregression(rows: int, variables: int, seed: int, memory: float = 0.5) -> Array:
+    """Independent autoregressions."""
+    rng = np.random.default_rng(seed)
+    values = np.zeros((rows, variables))
+    for row in range(1, rows):
+        values[row] = memory * values[row - 1] + rng.normal(size=variables)
+    return values
+
+
+def daily(rows: int = 800, seed: int = 0) -> Array:
+    """Autoregressions with a cycle of 24 rows."""
+    phase = np.arange(3)
+    wave = 2 * np.sin(2 * np.pi * np.arange(rows)[:, None] / 24 + phase)
+    return np.asarray(autoregression(rows, 3, seed) + wave)
+
+
+def table(values: Array) -> pd.DataFrame:
+    names = [f"v{place}" for place in range(values.shape[1])]
+    return pd.DataFrame(values, columns=names)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("mechanism", ["linear", "monotonic", "mlp-add"])
+def test_a_system_without_seasons_is_left_as_it_is(mechanism: str, seed: int) -> None:
+    system = fc.simulate(nodes=6, max_lag=3, rows=800, mechanism=mechanism, seed=seed)
+    panel = Panel.of(system.frame())
+    assert time_taken_out(panel, Config.of()) is panel
+
+
+def test_the_period_is_found_from_the_spectrum_alone() -> None:
+    terms = find_time_terms(daily())
+    assert [cycle.period for cycle in terms.cycles] == [24.0]
+
+
+def test_a_random_walk_has_no_trend_and_no_cycle() -> None:
+    rng = np.random.default_rng(3)
+    assert not find_time_terms(rng.normal(size=(600, 5)).cumsum(0))
+
+
+def test_a_step_of_the_level_is_found_where_it_is() -> None:
+    values = autoregression(600, 3, 1)
+    values[250:] += 6
+    terms = find_time_terms(values)
+    assert len(terms.shifts) == 1
+    assert abs(terms.shifts[0] - 250) <= 2
+
+
+def test_known_domains_keep_their_levels() -> None:
+    values = autoregression(600, 3, 1)
+    values[250:] += 6
+    assert not find_time_terms(values, shifts=False).shifts
+
+
+def test_what_is_left_is_what_was_there_without_the_season() -> None:
+    calm, seasonal = autoregression(800, 3, 0), daily()
+    left = time_taken_out(Panel.of(table(seasonal)), Config.of()).values
+    error = left - left.mean(0) - (calm - calm.mean(0))
+    assert error.std() < 0.2 * calm.std()
+    np.testing.assert_allclose(left.mean(0), seasonal.mean(0), atol=1e-9)
+
+
+def test_taking_out_is_least_squares_on_waves() -> None:
+    values = daily()
+    asked = Config.of(season=(24,), trend="none")
+    panel = time_taken_out(Panel.of(table(values)), asked)
+    assert panel.course is not None
+    orders = range(1, panel.course.terms[0].cycles[0].harmonics + 1)
+    angles = 2 * np.pi * np.arange(len(values))[:, None] * np.array(orders) / 24
+    design = np.hstack([np.ones((len(values), 1)), np.cos(angles), np.sin(angles)])
+    errors = values - design @ np.linalg.lstsq(design, values, rcond=None)[0]
+    np.testing.assert_allclose(panel.values - panel.values.mean(0), errors, atol=1e-8)
+
+
+def test_missing_cells_stay_missing_and_do_not_matter_to_the_fit() -> None:
+    values = daily()
+    holes = values.copy()
+    holes[::37, 1] = np.nan
+    left = time_taken_out(Panel.of(table(holes), gaps="drop"), Config.of()).values
+    whole = time_taken_out(Panel.of(table(values)), Config.of()).values
+    assert np.isnan(left[::37, 1]).all()
+    np.testing.assert_allclose(left[:, 0], whole[:, 0], atol=1e-8)
+    assert np.nanmax(np.abs(left[:, 1] - whole[:, 1])) < 0.3
+
+
+def test_a_column_that_is_time_itself_stays() -> None:
+    values = daily()
+    values[:, 2] = np.sin(2 * np.pi * np.arange(len(values)) / 24)
+    left = time_taken_out(Panel.of(table(values)), Config.of(season="24", trend="none"))
+    np.testing.assert_array_equal(left.values[:, 2], values[:, 2])
+
+
+def test_gaps_in_time_do_not_shift_the_cycle() -> None:
+    values = daily(1000)
+    frame = table(values)
+    frame.insert(0, "time", pd.date_range("2024-01-01", periods=1000, freq="h"))
+    cut = pd.concat([frame.iloc[:400], frame.iloc[413:]])
+    panel = Panel.of(cut, time="time")
+    assert positions_of(panel, 0, panel.rows)[400] == 413
+    left = time_taken_out(panel, Config.of()).values
+    whole = time_taken_out(Panel.of(frame, time="time"), Config.of()).values
+    kept = np.r_[whole[:400], whole[413:]]
+    assert np.abs(left - left.mean(0) - kept + kept.mean(0)).max() < 0.3
+
+
+def test_forecasts_carry_the_season_and_are_saved(tmp_path: object) -> None:
+    run = fc.discover(table(daily()), max_lag=2, forecaster="linear")
+    ahead = run.forecast(48)
+    wave = 2 * np.sin(2 * np.pi * np.arange(800, 848)[:, None] / 24 + np.arange(3))
+    apart = (ahead.to_numpy() - ahead.to_numpy().mean(0))[6:] - wave[6:]
+    assert np.abs(apart).max() < 0.8
+    run.save(f"{tmp_path}/run")
+    again = fc.load(f"{tmp_path}/run")
+    np.testing.assert_allclose(again.forecast(48), ahead)
+    assert any("24 rows" in note for note in again.data.notes)
+
+
+def test_a_held_variable_is_held_in_the_units_of_the_data() -> None:
+    for difference in (False, True):
+        run = fc.discover(table(daily()), max_lag=2, forecaster="linear", difference=difference)
+        held = run.simulate_do({"v0": 7.5}, steps=5)
+        np.testing.assert_allclose(held["v0"], 7.5, atol=1e-4)
+
+
+def test_differences_are_added_up_again() -> None:
+    rng = np.random.default_rng(0)
+    values = rng.normal(0.5, 1, size=(600, 2)).cumsum(0)
+    frame = table(values)
+    run = fc.discover(frame, max_lag=1, forecaster="linear", difference=True, trend="none")
+    steps = np.diff(values, axis=0)
+    ahead = run.forecast(40).to_numpy()
+    assert np.abs(ahead[-1] - values[-1] - 40 * steps.mean(0)).max() < 3
+    assert "Differences" in " ".join(run.data.notes)
+
+
+def test_forecasts_of_a_seasonal_table_are_scored_in_its_units() -> None:
+    run = fc.discover(table(daily()), max_lag=2, forecaster="linear")
+    found = run.evaluate(steps=24, origins=2).summary.pivot_table("mae", "method")["mae"]
+    assert found["forecaster"] < 1.3
+    assert found["forecaster"] < found["mean"]
+
+
+def test_each_series_has_a_phase_of_its_own() -> None:
+    values = daily(900)
+    parts = [table(values[:500]), table(values[507:])]
+    run = fc.discover(parts, max_lag=2, forecaster="linear")
+    assert run.data.course is not None
+    assert [terms.cycles[0].period for terms in run.data.course.terms] == [24.0, 24.0]
+    cross = run.graph.edges.query("source != target")
+    assert len(cross) <= 1
+
+
+def test_the_calendar_suggests_periods_of_the_sampling_step() -> None:
+    hours = pd.date_range("2024-01-01", periods=2000, freq="h").to_numpy()
+    assert calendar_periods(hours, 2000) == {"day": 24.0, "week": 168.0}
+    months = pd.date_range("2000-01-01", periods=120, freq="MS").to_numpy()
+    assert calendar_periods(months, 120) == {"year": 12.0}
+
+
+def test_fast_waves_and_steps_agree_with_least_squares() -> None:
+    rng = np.random.default_rng(0)
+    basis = np.linalg.qr(np.column_stack([np.ones(90), rng.normal(size=(90, 2))]))[0]
+    own = rng.normal(size=90)
+    left = own - basis @ (basis.T @ own)
+    frequencies, waves = wave_f_values(basis, left)
+    steps = step_f_values(basis, left)
+    time = np.arange(90)
+
+    def f_value(pieces: Array) -> float:
+        design = np.column_stack([basis, pieces])
+        errors = own - design @ np.linalg.lstsq(design, own, rcond=None)[0]
+        gain = (left @ left - errors @ errors) / pieces.shape[1]
+        return float(gain / (errors @ errors / (90 - design.shape[1])))
+
+    place = 17
+    angle = 2 * np.pi * frequencies[place] * time
+    assert waves[place] == pytest.approx(f_value(np.stack([np.cos(angle), np.sin(angle)], 1)))
+    assert steps[40] == pytest.approx(f_value((time >= 40.0)[:, None].astype(float)))
+
+
+def test_json_gives_the_same_course_back() -> None:
+    cycle = Cycle(24.0, 2, True, "day")
+    terms = TimeTerms(100, (cycle,), (0.0, 50.0, 99.0), (40,))
+    size = 1 + terms.matrix([0]).shape[1]
+    course = TimeCourse((terms,), (np.ones((size, 2)),), (100,), np.array([[1.0, np.nan]]))
+    again = TimeCourse.from_json(course.to_json())
+    assert again.terms == course.terms
+    ahead = np.zeros((3, 2))
+    np.testing.assert_allclose(again.restored(0, ahead), course.restored(0, ahead))
+
+
+def test_the_sentence_names_what_was_found() -> None:
+    terms = TimeTerms(100, (Cycle(24.0, 2, name="day"),), (0.0, 99.0), (40,))
+    course = TimeCourse((terms,), (np.zeros((7, 1)),), (100,))
+    assert course.sentence == (
+        "Time alone explains a cycle of 24 rows (a day), a slow trend and a new level from row 41 "
+        "on; it was taken out of every number."
+    )
+
+
+@pytest.mark.parametrize("asked", ["daily", (1.0,), "24,", ()])
+def test_a_season_that_is_none_is_refused(asked: object) -> None:
+    with pytest.raises(InputError, match="season must be"):
+        Config.of(season=asked)
+
+
+def test_the_published_method_takes_nothing_out() -> None:
+    config = Config.of(preset="paper")
+    assert (config.data.season, config.data.trend) == ("none", "none")
