@@ -118,7 +118,7 @@ def rolling_origin(
     """
     _check(steps, origins, season, refit)
     if config is None and season != "auto":  # the forecaster is told, too
-        settings = {"season": season or "none", **settings}
+        settings = {"season": season if season and season > 1 else "none", **settings}
     chosen = Config.of(config, max_lag=max_lag, **settings)
     if chosen.forecasting.per_series:
         panel = panel.with_domain(panel.series, panel.series_names)

@@ -192,7 +192,7 @@ def _find(
     found[longest] = look.terms(longest, asked.season, asked.trend)
     cycles = found[longest].cycles
     for series, own in enumerate(found):
-        if series == longest:
+        if series == longest or not own.rows:
             continue
         kept = tuple(c for c in cycles if c.period * LEAST_CYCLES <= own.rows)
         if asked.trend == "none" or len(found) > MOST_SERIES:

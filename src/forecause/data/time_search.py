@@ -30,6 +30,7 @@ HELD_LAGS = 6  # own past values that stand beside every piece while it is teste
 LEAST_CYCLES = 3.0  # in the data, before a period is believed
 LEAST_CYCLES_OF_SPECTRUM = 5.0  # before one is believed that no time stamp suggests
 LEAST_PERIOD = 2.0  # rows
+MOST_PARTS = 16  # of the record in which a wave's phase is compared
 LEVEL = 0.01  # chance that a table without cycles is given one from its spectrum
 STAMP_LEVEL = 0.02  # the same for a period that the time stamps suggest
 MOST_CYCLES = 4
@@ -105,6 +106,9 @@ class _Search:
         spread = values.std(0)
         self.values = ((values - values.mean(0)) / np.where(spread > 0, spread, 1))[:, spread > 0]
         self.rows, self.variables = self.values.shape
+        self._terms, self._columns = TimeTerms(self.rows), np.zeros((self.rows, 0))
+        self._beside: Array | None = None  # what the bases below stand for
+        self._bases: dict[int, tuple[Array, Array]] = {}
 
     def gain(self, pieces: Array, beside: Array) -> Array:
         """F values of pieces (row, term) given own past and other terms, (variable,)."""
@@ -168,7 +172,7 @@ class _Search:
         while len(terms.cycles) < MOST_CYCLES:
             beside = np.column_stack([terms.matrix(), self._slow()])
             frequency = self._strongest_wave(beside)
-            if frequency is None:
+            if frequency is None or not self._keeps_time(frequency, beside):
                 return terms
             terms = self.with_cycle(terms, Cycle(self._period(frequency, beside), 1))
         return terms
@@ -191,12 +195,22 @@ class _Search:
 
     def _held(self, column: int, beside: Array) -> tuple[Array, Array]:
         """An orthonormal basis of what stands beside a piece, and what it leaves of a variable."""
-        own = self.values[:, column]
-        past = np.stack([own[HELD_LAGS - k : len(own) - k] for k in range(1, HELD_LAGS + 1)], 1)
-        design = np.column_stack([np.ones(len(past)), past, beside[HELD_LAGS:]])
-        basis = np.linalg.qr(design)[0]
-        following = own[HELD_LAGS:]
-        return basis, following - basis @ (basis.T @ following)
+        if self._beside is not beside:
+            self._beside, self._bases = beside, {}
+        if column not in self._bases:
+            own = self.values[:, column]
+            past = [own[HELD_LAGS - k : len(own) - k] for k in range(1, HELD_LAGS + 1)]
+            design = np.column_stack([np.ones(len(past[0])), *past, beside[HELD_LAGS:]])
+            basis = np.linalg.qr(design)[0]
+            following = own[HELD_LAGS:]
+            self._bases[column] = basis, following - basis @ (basis.T @ following)
+        return self._bases[column]
+
+    def _matrix(self, terms: TimeTerms) -> Array:
+        """The terms' columns, the same array for the same terms as last time."""
+        if self._terms != terms:
+            self._terms, self._columns = terms, terms.matrix()
+        return self._columns
 
     def _slow(self) -> Array:
         return spline_terms(np.arange(self.rows, dtype=np.float64), even_knots(self.rows))
@@ -211,6 +225,25 @@ class _Search:
         if tests * stats.f.sf(f_values.max(), 2, self.rows - 3 * HELD_LAGS) >= LEVEL:
             return None
         return float(frequencies[f_values.max(0).argmax()])
+
+    def _keeps_time(self, frequency: float, beside: Array) -> bool:
+        """Whether a wave has the same phase in many parts of the record.
+
+        A system that swings by itself has a peak in its spectrum, too, but loses count. The mean
+        over parts of the complex amplitude is compared with its spread, an F value of 2 and
+        2 (parts - 1) degrees of freedom.
+        """
+        cycles = frequency * self.rows
+        parts = int(np.clip(cycles, LEAST_CYCLES_OF_SPECTRUM, MOST_PARTS))
+        turning = np.exp(-2j * np.pi * frequency * np.arange(self.rows - HELD_LAGS))
+        best = 0.0
+        for column in range(self.variables):
+            turned = np.array_split(self._held(column, beside)[1] * turning, parts)
+            amplitudes = np.array([part.mean() for part in turned])
+            spread = amplitudes.var() * parts / (parts - 1)  # of complex numbers
+            best = max(best, parts * abs(amplitudes.mean()) ** 2 / max(float(spread), 1e-300))
+        looks = 2 * cycles * self.variables  # at frequencies up to this one
+        return bool(looks * (1 + best / (parts - 1)) ** (1 - parts) < LEVEL)
 
     def _period(self, frequency: float, beside: Array) -> float:
         """The period at a peak: one of the calendar or a whole number where it fits as well."""
@@ -231,17 +264,17 @@ class _Search:
 
     def _with_trends(self, terms: TimeTerms) -> list[TimeTerms]:
         """The terms with a straight and with a curved trend, as far as there is evidence."""
-        found = []
+        found, beside = [], self._matrix(terms)
         for knots, least in ((2, STRAIGHT_F), (TREND_KNOTS, TREND_F)):
             bends = even_knots(self.rows, knots)
             pieces = spline_terms(np.arange(self.rows, dtype=np.float64), bends)
-            if self.gain(pieces, terms.matrix()).max() > least:
+            if self.gain(pieces, beside).max() > least:
                 found.append(replace(terms, knots=bends))
         return found
 
     def _with_shifts(self, terms: TimeTerms) -> TimeTerms:
         while len(terms.shifts) < MOST_SHIFTS:
-            beside = terms.matrix()
+            beside = self._matrix(terms)
             f_values = np.stack(
                 [step_f_values(*self._held(c, beside)) for c in range(self.variables)]
             )
@@ -255,7 +288,7 @@ class _Search:
 
     def _criterion(self, terms: TimeTerms) -> float:
         """Schwarz's criterion of an autoregression of every variable beside the terms."""
-        matrix = terms.matrix()
+        matrix = self._matrix(terms)
         parameters = matrix.shape[1] + len(terms.shifts)  # the row of a shift is chosen too
         left = [self._held(c, matrix)[1] for c in range(self.variables)]
         fit = sum(len(e) * np.log(max(float(e @ e), 1e-12) / len(e)) for e in left)
@@ -271,7 +304,7 @@ def wave_f_values(basis: Array, left: Array) -> tuple[Array, Array]:
     rows = len(left)
     size = 2 * fft.next_fast_len(rows)
     waves = fft.rfft(left, size)  # sum of left (cos - i sin)
-    held = fft.rfft(basis, size, axis=0)
+    held = fft.rfft(np.ascontiguousarray(basis.T), size).T
     frequencies = np.arange(len(waves)) / size
     double = fft.fft(np.ones(rows), size)[(2 * np.arange(len(waves))) % size]
     cos_cos = (rows + double.real) / 2 - (held.real**2).sum(1)

@@ -235,4 +235,13 @@ def _signs(effect: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
 
 
 def _q_values(p_values: xr.DataArray) -> xr.DataArray:
-    return p_values.copy(data=adjusted_p_values(p_values.values))
+    """Adjusted p-values (target, source, lag), of self-links and of links between variables apart.
+
+    Self-links are many and easy to find; adjusted together with them, more than the accepted share
+    of the links between variables would be false.
+    """
+    adjusted = np.empty(p_values.shape)
+    own = np.eye(len(p_values), dtype=bool)  # (target, source)
+    for kind in (own, ~own):
+        adjusted[kind] = adjusted_p_values(p_values.values[kind])
+    return p_values.copy(data=adjusted)
