@@ -13,7 +13,7 @@ import forecause as fc
 from fitted import build
 from forecause.data import Panel
 from forecause.data.seasonal import autocorrelation, find_season
-from forecause.evaluate import METHODS, evaluate, rolling_origin
+from forecause.evaluate import METHODS, _Model, evaluate, rolling_origin
 from forecause.forecast.models.linear import Linear, LinearModel
 from forecause.forecast.rolling import roll as roll_on
 from heard import Heard
@@ -333,7 +333,7 @@ def test_closed_forms_are_refitted_and_progress_is_reported():
         ({"origins": -1}, "at least 1, found 4 and -1"),
         ({"season": "weekly"}, "The season must be auto, None or a number"),
         ({"refit": "never"}, "Refit must be auto, first or every"),
-        ({"forecaster": "magic"}, "The setting forecaster='magic'"),
+        ({"forecaster": "magic"}, "Unknown forecaster .magic."),
         ({"steps": 500}, "No series has 2 complete rows"),
         ({"origins": 98}, r"What came before an origin is not enough: .* fewer origins or steps"),
     ],
@@ -346,7 +346,9 @@ def test_mistakes_are_told(asked, message):
 def test_a_forecast_that_runs_away_is_an_infinite_error_not_a_missing_one(monkeypatch):
     wild = build("linear", (2, 3), {})
     wild.get_buffer("weight").fill_(1e30)[:, :, 1] *= -1  # infinity minus infinity
-    monkeypatch.setattr("forecause.evaluate._fit", lambda *_: [wild, wild])
+    monkeypatch.setattr(
+        "forecause.evaluate._fit", lambda known, *_: [_Model(wild, known.scale, None)] * 2
+    )
     found = rolling_origin(panel(), 2, **LINEAR).table.query("method == 'var' and step == 4")
     assert (found["mae"] == np.inf).all()
     assert (found["skill"] == -np.inf).all()

@@ -71,7 +71,7 @@ class SavedTerms(Saved):
     shifts: list[NonNegativeInt]
 
 
-class SavedCourse(Saved):
+class SavedTimeCourse(Saved):
     """What time explained of every column and was taken out."""
 
     terms: list[SavedTerms] = Field(min_length=1)
@@ -97,7 +97,7 @@ class SavedData(Saved):
     sample_domain: list[NonNegativeInt] = []
     source: dict[str, Any] | None = None
     labels: list[SavedLabel] = []
-    course: SavedCourse | None = None
+    course: SavedTimeCourse | None = None
 
 
 class SavedForecaster(Saved):
@@ -234,7 +234,7 @@ class SavedEvidence(Saved):
 
     format: Literal["forecause.evidence/1"] = "forecause.evidence/1"
     time: SavedTime = SavedTime()
-    course: SavedCourse | None = None
+    course: SavedTimeCourse | None = None
     stretch: SavedStretch | None = None
     edges: list[SavedEdge] = []
     domains: list[tuple[StrictStr, FiniteFloat, FiniteFloat]] = []
