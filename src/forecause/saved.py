@@ -234,7 +234,7 @@ class SavedEvidence(Saved):
 
     format: Literal["forecause.evidence/1"] = "forecause.evidence/1"
     time: SavedTime = SavedTime()
-    course: SavedTimeCourse | None = None
+    course: SavedCourse | None = None
     stretch: SavedStretch | None = None
     edges: list[SavedEdge] = []
     domains: list[tuple[StrictStr, FiniteFloat, FiniteFloat]] = []
