@@ -227,6 +227,8 @@ def run_method(data: Any, config: Config, run: Run) -> Discovery:
     fitted = fit(windows, progress=run.progress)
     parts = fit_cross(fit, windows, config, run)
     context = reading_context(config, candidates, len(windows), plan, run)
+    if has_own_tests(config):
+        context = replace(context, own_fit=lambda part: fit(part, progress=run.progress).forecaster)
     relevance = read_relevance(fitted.forecaster, windows, context, parts)
     tested = test_candidates(windows, relevance, context)
     graph = choose_edges(tested, context)
@@ -327,6 +329,17 @@ def reading_context(
         run.progress,
         learner=config.spec is None,
     )
+
+
+def has_own_tests(config: Config) -> bool:
+    """Whether edges are chosen by the forecaster's own tests instead of closed-form ones.
+
+    So it is where the rule `fdr` is asked for with a forecaster that is no closed form.
+    """
+    spec, rule = config.spec, config.edges.select
+    if spec is None or spec.adds_up or spec.weights_use != "none":
+        return False
+    return rule == "fdr" or (rule == "auto" and spec.own_tests)
 
 
 def rediscover(config: Config, panel: Panel, seed: int, progress: Progress = QUIET) -> Learned:

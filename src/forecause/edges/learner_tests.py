@@ -24,7 +24,7 @@ from forecause.edges.learned_evidence import (
 )
 from forecause.edges.misfit import Layout, Misfit
 from forecause.edges.nested_models import DRAWS, MOST_FILLED
-from forecause.edges.test_data import TestData, by_group
+from forecause.edges.tested_windows import TestedWindows, by_group
 from forecause.edges.wave_tests import CLEAR
 from forecause.regression.fdr import adjusted_p_values
 
@@ -57,7 +57,7 @@ def with_learner(
     most = int(MOST_WINDOWS * effort)
     if not _is_affordable(windows, most):
         return closed
-    data = TestData.of(windows.spread(most))
+    data = TestedWindows.of(windows.spread(most))
     found = _Combined.of(closed, scores)
     open_inputs = np.asarray(by_group(allowed.values), dtype=bool)
     numbers = np.array([len(windows.panel.coding.columns(v)) == 1 for v in range(len(open_inputs))])
@@ -91,7 +91,7 @@ class _Part:
     """The learner of targets that may have the same inputs."""
 
     def __init__(
-        self, data: TestData, targets: Array, variables: Index, groups: Index, seed: int
+        self, data: TestedWindows, targets: Array, variables: Index, groups: Index, seed: int
     ) -> None:
         """Targets (row, target) are these variables; groups (own,) number the inputs among all."""
         self.data, self.targets, self.variables, self.groups = data, targets, variables, groups
@@ -189,7 +189,7 @@ class _Combined:
         self.least_share[at] = part.least_shares()
         self.doubtful[at] = part.doubtful(edges[at])
 
-    def dataset(self, closed: xr.Dataset, data: TestData) -> xr.Dataset:
+    def dataset(self, closed: xr.Dataset, data: TestedWindows) -> xr.Dataset:
         """The closed-form tests with everything replaced or added."""
         found = {
             "p_value": self.p_values,

@@ -21,6 +21,7 @@ from forecause.edges import edge_tests, variance_p_values
 from forecause.edges import select as rules
 from forecause.edges.knowledge import Candidates, with_required
 from forecause.edges.learner_tests import with_learner
+from forecause.edges.own_tests import Fit, OwnTests
 from forecause.errors import InputError
 from forecause.forecast.forecaster import Forecaster
 from forecause.graph.axes import by_step
@@ -62,6 +63,7 @@ class ReadingContext:
     effort: float = 1.0  # share of the windows that are read and tested
     progress: Progress = QUIET
     learner: bool = False  # whether a learner may improve on the closed-form tests
+    own_fit: Fit | None = None  # fits the forecaster whose own tests decide, if they do
 
 
 def read_relevance(
@@ -91,14 +93,19 @@ def test_candidates(windows: Windows, read: Statistics, context: ReadingContext)
     their number, so that effects that differ or even cancel between domains are found, and the
     error rate holds for all of them together.
     """
+    own_tests = None
+    if context.own_fit is not None and context.options.tested:
+        context.progress.step("fitting on two parts of time", 0.0)
+        own_tests = OwnTests.of(windows, context.own_fit)
     tested = {}
     for place, (name, own) in enumerate(read.domain_windows.items()):
         context.progress.step("testing the domains", place / len(read.domain_windows))
         part = read.domains[name]
-        tested[name] = part.assign(_tests(own, part["relevance"], context))
+        tested[name] = part.assign(_tests(own, part["relevance"], context, own_tests))
     whole = read.whole
     if not tested:
-        return replace(read, whole=whole.assign(_tests(windows, whole["relevance"], context)))
+        found = _tests(windows, whole["relevance"], context, own_tests)
+        return replace(read, whole=whole.assign(found))
     each = xr.concat([_without_learner(part) for part in tested.values()], dim="domain")
     whole["p_value"] = np.minimum(each["p_value"].min("domain") * len(tested), 1.0)
     whole["stability"] = each["stability"].max("domain")
@@ -174,12 +181,21 @@ def _relevance(
     return found.where(candidates.allowed, 0.0) if candidates.some_forbidden else found
 
 
-def _tests(windows: Windows, scores: xr.DataArray, context: ReadingContext) -> xr.Dataset:
+def _tests(
+    windows: Windows,
+    scores: xr.DataArray,
+    context: ReadingContext,
+    own_tests: OwnTests | None = None,
+) -> xr.Dataset:
     """Tests of every candidate; unknown (nan) where there are too few rows and no need."""
     try:
         suspects = rules.target_shares(scores) >= SUSPECT_SHARE
         allowed = context.candidates.allowed
-        tests = edge_tests(windows, suspects, context.fdr, allowed, context.effort)
+        if own_tests is not None:
+            context.progress.step("testing the forecaster's inputs", 0.0)
+            tests = own_tests.tests(windows, context.fdr, allowed)
+        else:
+            tests = edge_tests(windows, suspects, context.fdr, allowed, context.effort)
         if context.head != "mse":  # an effect on the mean or on the variance counts
             smaller = np.minimum(tests["p_value"], variance_p_values(windows))
             tests["p_value"] = np.minimum(2 * smaller, 1.0)

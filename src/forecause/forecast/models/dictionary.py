@@ -39,6 +39,7 @@ class Dictionary(ForecasterSettings):
 
     kind: ClassVar[str] = "dictionary"
     instant: ClassVar[bool] = True
+    own_tests: ClassVar[bool] = True
     readouts: ClassVar[tuple[str, ...]] = PLAIN_READOUTS
 
     def build(self, shape: tuple[int, int]) -> Forecaster:

@@ -15,7 +15,7 @@ Index = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class TestData:
+class TestedWindows:
     """The past of every window as one row of inputs, lag 1 first, and what followed.
 
     A group of inputs is a variable at a lag, be it a number or all levels of a label; groups are
@@ -31,10 +31,8 @@ class TestData:
     lag: Index  # (input,)
     past_shape: tuple[int, int]  # (max_lag, columns)
 
-    __test__ = False  # not a class of tests
-
     @classmethod
-    def of(cls, windows: Windows) -> TestData:
+    def of(cls, windows: Windows) -> TestedWindows:
         """All of these windows."""
         batches = list(windows.batches(4096))
         past = np.concatenate([b.past.flip(1).flatten(1).numpy() for b in batches])
@@ -61,7 +59,7 @@ class TestData:
             (steps, columns),
         )
 
-    def of_groups(self, kept: Index) -> TestData:
+    def of_groups(self, kept: Index) -> TestedWindows:
         """With some groups of the inputs alone, renumbered in their order."""
         if len(kept) == len(self.groups.groups):
             return self

@@ -1,0 +1,184 @@
+"""Edges by a forecaster's own p-values, whatever forecaster it is.
+
+It is fitted on each of two parts of time and asked for forecasts on the other, with every input in
+turn replaced by values that are likely given the others (see projected_covariance). Nothing but
+forecasts is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import xarray as xr
+
+from forecause.data.windows import Window, Windows
+from forecause.edges.nested_models import DRAWS, MOST_FILLED
+from forecause.edges.projected_covariance import Evidence, Fold, candidate_evidence, time_folds
+from forecause.edges.tested_windows import Array, Index, TestedWindows, by_group
+from forecause.errors import InputError
+from forecause.forecast.forecaster import Forecaster
+from forecause.regression.fdr import adjusted_p_values
+from forecause.regression.inputs import Inputs
+
+MOST_WINDOWS = 20_000  # that are tested on
+MOST_TOKENS = 500_000  # windows times inputs of a forecaster that reads input by input
+MOST_NUMBERS = 100_000_000  # effects held at once
+WINDOWS_PER_INPUT = 6  # at least, of those that are tested on
+BATCH = 1024
+
+Fit = Callable[[Windows], Forecaster]
+
+
+@dataclass(frozen=True, eq=False)
+class OwnTests:
+    """Two fits of a forecaster, and the windows that each may be tested on."""
+
+    forecasters: tuple[Forecaster, ...]
+    learned_rows: tuple[Index, ...]  # (fit,) rows of the panel
+    tested_rows: tuple[Index, ...]
+
+    @classmethod
+    def of(cls, windows: Windows, fit: Fit) -> OwnTests:
+        """Fit on both parts of the windows."""
+        if len(windows) < WINDOWS_PER_INPUT * windows.inputs:
+            raise InputError(
+                f"There are {len(windows):,} windows for {windows.inputs} inputs, and at least "
+                f"{WINDOWS_PER_INPUT} for every input are needed to test a forecaster on rows that "
+                "it did not learn from; use select='auto', more rows or a smaller lag window."
+            )
+        folds = time_folds(windows.rows, windows.max_lag)
+        return cls(
+            tuple(fit(windows.at(fold.train)) for fold in folds),
+            tuple(windows.rows[fold.train] for fold in folds),
+            tuple(windows.rows[fold.test] for fold in folds),
+        )
+
+    def tests(self, windows: Windows, fdr: float, allowed: xr.DataArray) -> xr.Dataset:
+        """p_value, stability and energy (mean squared effect) over (target, source, lag).
+
+        A target with filled cells is tested on the windows in which its value was observed.
+        """
+        inputs = Inputs.of(windows)
+        shape, names = allowed.shape, inputs.coding.variables
+        evidence, data = self._evidence(windows)
+        parts = [evidence.p_values, evidence.relevance, evidence.block_sums]
+        for target in np.flatnonzero(windows.filled_share > MOST_FILLED).tolist():
+            again, _ = self._evidence(windows.observed(target), target)
+            for kept, new in zip(
+                parts, (again.p_values, again.relevance, again.block_sums), strict=True
+            ):
+                kept[target] = new[target]
+        p_values = inputs.p_values_of_targets(evidence.p_values)
+        p_values[~np.asarray(by_group(allowed.values), dtype=bool)] = np.nan
+        passed = int((adjusted_p_values(p_values) <= fdr).sum())
+        level = fdr * passed / max(int(np.isfinite(p_values).sum()), 1)
+        stability = evidence.stability(level, DRAWS, np.random.default_rng(0))
+        found = {
+            "p_value": p_values,
+            "stability": inputs.largest_of_targets(stability),
+            "energy": inputs.largest_of_targets(evidence.relevance),
+        }
+        assert shape[0] == len(names)
+        return xr.Dataset(
+            {name: allowed.astype(float).copy(data=data.by_lag(v)) for name, v in found.items()}
+        )
+
+    def _evidence(
+        self, windows: Windows, target: int | None = None
+    ) -> tuple[Evidence, TestedWindows]:
+        """Of all target columns, or of one."""
+        data = TestedWindows.of(windows.spread(self._most(windows)))
+        folds = [
+            Fold(
+                np.flatnonzero(np.isin(data.rows, learned)),
+                np.flatnonzero(np.isin(data.rows, tested)),
+            )
+            for learned, tested in zip(self.learned_rows, self.tested_rows, strict=True)
+        ]
+        answers = [
+            _Answers(forecaster, data, fold).of_targets()
+            for forecaster, fold in zip(self.forecasters, folds, strict=True)
+        ]
+        wanted = np.ones(data.targets.shape[1], dtype=bool)
+        if target is not None:
+            wanted[:] = np.arange(len(wanted)) == target
+        evidence = candidate_evidence(
+            data.inputs, data.targets, folds, answers, data.groups, wanted
+        )
+        return evidence, data
+
+    def _most(self, windows: Windows) -> int:
+        """How many windows are tested on."""
+        by_memory = MOST_NUMBERS // (windows.inputs * windows.shape[1])
+        token_by_token = any(f.settings.token_per_input for f in self.forecasters)
+        by_time = MOST_TOKENS // windows.inputs if token_by_token else MOST_WINDOWS
+        least = WINDOWS_PER_INPUT * windows.inputs
+        return max(least, min(MOST_WINDOWS, by_memory, by_time))
+
+
+class _Answers:
+    """What a forecaster says of some rows, for all targets at once."""
+
+    def __init__(self, forecaster: Forecaster, data: TestedWindows, fold: Fold) -> None:
+        self.forecaster, self.shape = forecaster, data.past_shape
+        self.device = next(iter(forecaster.state_dict().values())).device
+        self.domain = None if data.domain is None else torch.from_numpy(data.domain[fold.test])
+        self.reads = data.groups.tested
+        self.columns = data.targets.shape[1]
+        self._asked: tuple[Array, Array] | None = None
+        self._effects: dict[int, npt.NDArray[np.float32]] = {}
+
+    def of_targets(self) -> Sequence[_OfTarget]:
+        """A predictor for every target column."""
+        return [_OfTarget(self, target) for target in range(self.columns)]
+
+    def forecasts(self, inputs: Array) -> Array:
+        """(row, target) of inputs (row, input), kept until other inputs are asked about."""
+        if self._asked is None or self._asked[0] is not inputs:
+            self._asked = inputs, self._forecast(inputs)
+        return self._asked[1]
+
+    def effects(self, replaced: Callable[[int], list[Array]], group: int) -> Array:
+        """h_c (row, target) of a group on the rows whose forecasts were asked for last."""
+        if group not in self._effects:
+            assert self._asked is not None
+            others = [self._forecast(inputs) for inputs in replaced(group)]
+            found = self._asked[1] - np.mean(others, axis=0)
+            self._effects[group] = found.astype(np.float32)
+        return self._effects[group].astype(np.float64)
+
+    @torch.no_grad()
+    def _forecast(self, inputs: Array) -> Array:
+        steps, columns = self.shape
+        values = torch.from_numpy(inputs).float()
+        past = values[:, : steps * columns].unflatten(1, (steps, columns)).flip(1)
+        clock = values[:, steps * columns :] if values.shape[1] > steps * columns else None
+        batch = Window(past, torch.zeros(len(past), columns), self.domain, clock)
+        parts = [
+            self.forecaster.forecast(batch[start : start + BATCH].to(self.device)).cpu()
+            for start in range(0, len(past), BATCH)
+        ]
+        return np.asarray(torch.cat(parts).double().numpy())
+
+
+class _OfTarget:
+    """One target's part of a forecaster's answers."""
+
+    def __init__(self, answers: _Answers, target: int) -> None:
+        self.answers, self.target = answers, target
+
+    @property
+    def reads(self) -> Index:
+        return self.answers.reads
+
+    def predict(self, inputs: Array) -> Array:
+        """(row,) of inputs (row, input)."""
+        return self.answers.forecasts(inputs)[:, self.target]
+
+    def effect(self, replaced: Callable[[int], list[Array]], group: int) -> Array:
+        """h_c (row,); see forecast.predictor.KnowsEffects."""
+        return self.answers.effects(replaced, group)[:, self.target]

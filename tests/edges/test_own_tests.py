@@ -1,0 +1,92 @@
+"""Claims about edges that a forecaster chooses by its own tests."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import forecause as fc
+from fitted import fit_forecaster
+from forecause.edges.own_tests import OwnTests
+from forecause.method import Config, has_own_tests
+from systems import CHAIN_EDGES, edge_set, windows_of
+
+
+def product_of_three(rows=1500, seed=0):
+    x = np.random.default_rng(seed).normal(size=(rows, 4))
+    x[1:, 3] = np.clip(x[:-1, :3], -2, 2).prod(1) + 0.5 * x[1:, 3]
+    return pd.DataFrame(x, columns=list("abcd"))
+
+
+def found_by(windows, kind):
+    names = list(windows.panel.variables)
+    allowed = xr.DataArray(
+        np.ones((len(names), len(names), windows.max_lag), dtype=bool),
+        dims=("target", "source", "lag"),
+        coords={"target": names, "source": names, "lag": np.arange(1, windows.max_lag + 1)},
+    )
+    own = OwnTests.of(windows, lambda part: fit_forecaster(kind, part).forecaster)
+    return own.tests(windows, 0.05, allowed)
+
+
+def test_a_linear_forecaster_finds_the_chain_and_keeps_its_lags_in_order(chain_windows):
+    found = found_by(chain_windows, "linear")
+    names = list(chain_windows.panel.variables)
+    edges = {
+        (names[s], names[t], lag + 1)
+        for t, s, lag in zip(*np.nonzero(found["p_value"].values < 1e-6), strict=True)
+    }
+    assert edges == CHAIN_EDGES
+    strong = found["energy"].where(found["p_value"] < 1e-6).min()
+    assert float(strong) > 10 * float(found["energy"].where(found["p_value"] > 0.01).max())
+
+
+def test_p_values_of_inputs_without_effect_are_about_uniform():
+    p_values = []
+    for seed in range(4):
+        windows = windows_of(np.random.default_rng(seed).normal(size=(600, 5)), 2)
+        p_values.append(found_by(windows, "linear")["p_value"].values.ravel())
+    assert (np.concatenate(p_values) < 0.1).mean() < 0.16
+
+
+def test_the_dictionary_chooses_by_its_own_tests():
+    run = fc.discover(product_of_three(), max_lag=1, forecaster="dictionary")
+    assert edge_set(run.graph) == {("a", "d", 1), ("b", "d", 1), ("c", "d", 1)}
+    assert (run.graph.edges["stability"] > 0.9).all()
+
+
+def test_in_domains_every_domain_is_tested_on_its_own_rows():
+    table = product_of_three(2400)
+    table.loc[1200:, "d"] = np.random.default_rng(3).normal(size=1200)
+    table["season"] = np.where(np.arange(2400) < 1200, "wet", "dry")
+    run = fc.discover(table, max_lag=1, forecaster="dictionary", domain="season")
+    assert edge_set(run.graph.domains["wet"]) == {("a", "d", 1), ("b", "d", 1), ("c", "d", 1)}
+    assert len(run.graph.domains["dry"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("forecaster", "select", "expected"),
+    [
+        ("mlp", "fdr", True),
+        ("transformer", "fdr", True),
+        ("mlp", "auto", False),
+        ("dictionary", "auto", True),
+        ("linear", "fdr", False),
+        ("additive", "fdr", False),
+        ("auto", "fdr", False),
+        ("mlp", "top-k", False),
+    ],
+)
+def test_who_has_own_tests(forecaster, select, expected):
+    assert has_own_tests(Config.of(forecaster=forecaster, select=select)) is expected
+
+
+def test_too_few_rows_for_two_fits_are_refused():
+    with pytest.raises(fc.InputError, match="6 for every input"):
+        fc.discover(product_of_three(60), max_lag=3, forecaster="dictionary")
+
+
+def test_a_forbidden_input_is_no_edge():
+    run = fc.discover(product_of_three(), max_lag=1, forecaster="dictionary", forbid="a -> d")
+    assert ("a", "d", 1) not in edge_set(run.graph)
+    assert np.isnan(float(run.relevance["p_value"].sel(target="d", source="a", lag=1)))
