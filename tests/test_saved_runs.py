@@ -1,0 +1,40 @@
+"""Runs that version 0.1 saved still load, and answer as they did."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import forecause as fc
+
+RUNS = Path(__file__).parent / "saved_runs"
+
+
+def test_a_run_whose_forecaster_has_a_member_for_each_domain():
+    """Version 0.1 could not load its own: it took `linear-by-domain` apart and found no kind."""
+    run = fc.load(RUNS / "0.1-domains")
+    assert run.losses["chosen"].tolist() == ["linear", "linear-by-domain"]
+    assert [run.forecaster.member_of(i).kind for i in (0, 1)] == ["linear", "linear"]
+    assert run.config.max_lag == 1
+    assert set(run.graph.domains) == {"north", "south"}
+    forecast = run.forecast(2).to_numpy()
+    np.testing.assert_allclose(forecast[0], [-0.878078, 1.316631], rtol=1e-4)
+
+
+def test_a_run_with_labels_and_a_learned_variance():
+    run = fc.load(RUNS / "0.1-labels")
+    assert run.forecaster.kind == "mlp"
+    assert run.config.edges.k == 1
+    assert run.config.edges.fdr is None
+    assert run.nll is not None
+    assert run.nll.loc["number", "mlp-gaussian"] == pytest.approx(1.188563, rel=1e-4)
+    assert run.forecast(1)["number"].item() == pytest.approx(0.298484, rel=1e-4)
+
+
+@pytest.mark.parametrize("name", ["0.1-domains", "0.1-labels"])
+def test_it_is_saved_again_in_the_present_layout(name, tmp_path):
+    run = fc.load(RUNS / name)
+    again = fc.load(run.save(tmp_path / "run"))
+    assert again.graph == run.graph
+    assert again.config == run.config
+    assert (tmp_path / "run" / "report.html").exists()
