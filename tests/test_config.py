@@ -20,7 +20,7 @@ def test_options_come_by_their_plain_names_and_are_held_in_groups():
 
 
 def test_objects_stand_for_options():
-    config = fc.Config.of(forecaster=fc.MLPModel(hidden=64), select=fc.TopK(2, by="rank"))
+    config = fc.Config.of(forecaster=fc.MLP(hidden=64), select=fc.TopK(2, by="rank"))
     assert config.forecasting.forecaster.hidden == 64
     assert (config.edges.select, config.edges.k, config.edges.by) == ("top-k", 2, "rank")
     assert fc.Config.of(select=fc.FalseDiscovery(0.1)).edges.fdr == 0.1

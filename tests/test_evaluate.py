@@ -333,7 +333,7 @@ def test_closed_forms_are_refitted_and_progress_is_reported():
         ({"origins": -1}, "at least 1, found 4 and -1"),
         ({"season": "weekly"}, "The season must be auto, None or a number"),
         ({"refit": "never"}, "Refit must be auto, first or every"),
-        ({"forecaster": "magic"}, "Unknown forecaster .magic."),
+        ({"forecaster": "magic"}, "Unknown forecaster 'magic'"),
         ({"steps": 500}, "No series has 2 complete rows"),
         ({"origins": 98}, r"What came before an origin is not enough: .* fewer origins or steps"),
     ],

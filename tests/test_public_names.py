@@ -1,5 +1,8 @@
 import ast
+import doctest
+import inspect
 import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +14,7 @@ import forecause as fc
 SURFACE = """
 Additive CNN Chronos Config Dictionary Discovery FalseDiscovery Forecaster ForecasterSettings ForecauseError
 GlobalTopK InputError LaggedGraph Linear LoggedProgress MLP Panel Pretrained Progress TopK
-Transformer VectorTransformer Workers __version__ discover load score_graph simulate
+Transformer VectorTransformer Workers __version__ discover load load_graph score_graph simulate
 """
 
 
@@ -56,3 +59,23 @@ def test_the_product_never_imports_the_study():
             )
         ]
         assert not [name for name in names if name.startswith("forecause_bench")], path
+
+
+@pytest.mark.parametrize("name", sorted(set(fc.__all__) - {"__version__"}))
+def test_every_public_name_has_an_example_that_runs(name):
+    found = doctest.DocTestFinder(recurse=False).find(getattr(fc, name), name, globs={})
+    examples = [example for one in found for example in one.examples]
+    assert examples, f"{name} has no example"
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    for one in found:
+        runner.run(one)
+    assert runner.failures == 0
+
+
+def test_every_argument_of_discover_is_typed_and_documented():
+    signature = inspect.signature(fc.discover)
+    documented = inspect.getdoc(fc.discover)
+    for name, parameter in signature.parameters.items():
+        assert parameter.annotation is not inspect.Parameter.empty, name
+        assert re.search(rf"^(.*, )?{name}(,.*)?$", documented, re.MULTILINE), name
+        assert parameter.kind is not inspect.Parameter.VAR_KEYWORD

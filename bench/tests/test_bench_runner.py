@@ -106,7 +106,7 @@ def test_a_run_killed_in_the_middle_continues_and_ends_with_the_same_table(unbro
 def test_timeouts_and_failures_are_shown_and_failures_tried_again(tmp_path, monkeypatch):
     hopeless = {"nodes": 3, "max_lag": 30, "in_degree": 1.0}  # too few windows to fit anything
     suite = narrowed(
-        SUITES["quick"], rows=[45], seeds=1, methods=["linear", "dot-paper"], limit=0.5
+        SUITES["quick"], rows=[45], seeds=1, methods=["linear", "dot-paper"], limit=4.0
     )
     cells = (replace(suite.cells[0], system=hopeless), replace(suite.cells[0], name="slow"))
     suite = replace(suite, cells=cells, only={"linear": ("linear",), "dot-paper": ("slow",)})

@@ -4,9 +4,9 @@ import pytest
 
 from fitted import fit_forecaster
 from forecause.data.windows import Windows
-from forecause.forecast.screen import MOST_INPUTS
+from forecause.forecast.selection import MOST_INPUTS
 from forecause.graph.metrics import score_graph
-from forecause.resources.budget import Plan, Share
+from forecause.resources.cost import Plan, Share
 from forecause.simulation import simulate
 from forecause_bench.studies import screened_inputs
 

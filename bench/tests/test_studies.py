@@ -18,7 +18,7 @@ def tiny(monkeypatch):
         training = TrainingSettings(max_steps=100, look_every=50)
         return DeepTransformer(width=8, heads=1, layers=1, training=training)
 
-    monkeypatch.setattr(studies, "DeepTransformerSettings", paper)
+    monkeypatch.setattr(studies, "DeepTransformer", paper)
     return asked
 
 

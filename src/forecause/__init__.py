@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from forecause.resources.workers import Workers as Workers
     from forecause.simulation import simulate as simulate
     from forecause.store import load as load
+    from forecause.store import load_graph as load_graph
 
 _MODELS = "forecause.forecast.models"
 # Public names and where they live. They are imported when first used: torch and pandas take
@@ -74,6 +75,7 @@ _HOMES = {
     "Workers": "forecause.resources.workers",
     "discover": "forecause.method",
     "load": "forecause.store",
+    "load_graph": "forecause.store",
     "score_graph": "forecause.graph.metrics",
     "simulate": "forecause.simulation",
 }

@@ -9,11 +9,31 @@ ForecauseError
 
 
 class ForecauseError(Exception):
-    """Base of everything Forecause raises on purpose."""
+    """Base of everything Forecause raises on purpose.
+
+    Examples
+    --------
+    >>> import forecause as fc
+    >>> try:
+    ...     fc.load("no such folder")
+    ... except fc.ForecauseError as error:
+    ...     print(error)
+    no such folder is not a saved run: run.json is missing.
+    """
 
 
 class InputError(ForecauseError, ValueError):
-    """What was given cannot be used: says what was expected, what was found and what to try."""
+    """What was given cannot be used: says what was expected, what was found and what to try.
+
+    Examples
+    --------
+    >>> import forecause as fc
+    >>> try:
+    ...     fc.Config.of(readout="attention")
+    ... except fc.InputError as error:
+    ...     print(error)
+    The readout 'attention' needs a forecaster with attention; choose forecaster='transformer'.
+    """
 
 
 class MissingExtra(InputError, ImportError):

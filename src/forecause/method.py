@@ -46,8 +46,7 @@ from forecause.forecast.forecaster import Forecaster
 from forecause.forecast.selection import UNLIMITED, Plan, specs_tried
 from forecause.forecast.training import distributed
 from forecause.progress import QUIET, Progress, usual_progress
-from forecause.resources.budget import plan_for
-from forecause.resources.cost import expected_cost
+from forecause.resources.cost import expected_cost, plan_for
 from forecause.resources.fitting import fit_as_asked, fit_parts, pick_device
 from forecause.resources.workers import LOCAL, Workers
 

@@ -14,7 +14,17 @@ from typing import Any, Self
 
 
 class Progress:
-    """Keeps silent. Subclasses show what they are told."""
+    """Keeps silent. Subclasses show what they are told.
+
+    Examples
+    --------
+    >>> import forecause as fc
+    >>> class Printed(fc.Progress):
+    ...     def say(self, sentence):
+    ...         print(sentence)
+    >>> Printed().say("Expecting about 3 s.")
+    Expecting about 3 s.
+    """
 
     def step(self, what: str, share: float) -> None:
         """`what` is being done, and this share of it (0 to 1) is done."""
@@ -41,7 +51,15 @@ QUIET = Progress()
 
 
 class LoggedProgress(Progress):
-    """Writes to the logger `forecause`: stages and remarks as INFO, doubts as WARNING."""
+    """Writes to the logger `forecause`: stages and remarks as INFO, doubts as WARNING.
+
+    Examples
+    --------
+    >>> import logging
+    >>> import forecause as fc
+    >>> progress = fc.LoggedProgress(logging.getLogger("my study"))
+    >>> progress.step("reading", 0.5)
+    """
 
     def __init__(self, logger: logging.Logger | None = None) -> None:
         self.logger = logger or logging.getLogger("forecause")

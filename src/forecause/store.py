@@ -32,6 +32,7 @@ from forecause.forecast.selection import build_saved
 from forecause.graph.axes import labelled_together
 from forecause.graph.formats.textfile import save_text
 from forecause.graph.lagged import LaggedGraph
+from forecause.report.page import read_report
 
 ARRAYS = ("mean", "sd", "latest", "sample")  # fields of DataSummary kept with the weights
 RUN, GRAPH, EDGES, MODEL = "run.json", "graph.json", "edges.csv", "model.safetensors"
@@ -127,16 +128,41 @@ def _hash(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def load(path: str | Path) -> Any:
-    """A saved run as a Discovery, or of a report's page the LaggedGraph with its scores.
+def load(folder: str | Path) -> Discovery:
+    """A saved run; a damaged or foreign folder is an InputError. Loading never runs code.
 
-    A damaged or foreign folder or page is an InputError.
+    Examples
+    --------
+    >>> import tempfile
+    >>> import forecause as fc
+    >>> system = fc.simulate(nodes=4, max_lag=2, rows=300, seed=1)
+    >>> run = fc.discover(system.frame(), max_lag=2, forecaster="linear")
+    >>> folder = run.save(tempfile.mkdtemp() + "/run")
+    >>> fc.load(folder).graph == run.graph
+    True
     """
-    if Path(path).suffix.lower() in (".html", ".htm") and not Path(path).is_dir():
-        from forecause.report.page import read_report
+    return load_run(Path(folder))
 
-        return read_report(Path(path))
-    return load_run(Path(path))
+
+def load_graph(path: str | Path) -> LaggedGraph:
+    """The graph of a graph.json, of a report's page with its scores, or of a saved run.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import forecause as fc
+    >>> graph = fc.LaggedGraph.from_edges(["a", "b"], 1, [("a", "b", 1)])
+    >>> path = tempfile.mkdtemp() + "/graph.json"
+    >>> _ = graph.to_json(path)
+    >>> fc.load_graph(path) == graph
+    True
+    """
+    place = Path(path)
+    if place.is_dir():
+        return LaggedGraph.from_json(place / GRAPH)
+    if place.suffix.lower() in (".html", ".htm"):
+        return read_report(place)
+    return LaggedGraph.from_json(place)
 
 
 def load_run(folder: Path) -> Discovery:

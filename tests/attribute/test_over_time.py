@@ -16,7 +16,7 @@ from forecause.diagnostics.regimes import Regimes
 from forecause.effects.attribution import attribution_of_run
 from forecause.forecast.models.mlp import MLP, MLPModel
 from forecause.forecast.models.transformer import Transformer, TransformerModel
-from forecause.report.attribution_plot import attribution
+from forecause.report.plots import attribution
 from systems import chain
 
 

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
-from forecause.attribute.stream import RelevanceStream
+from forecause.attribute.relevance import RelevanceStream
 
 SIGNED = torch.randn(40, 2, 3, 2, generator=torch.Generator().manual_seed(0)).double()
 

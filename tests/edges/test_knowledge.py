@@ -98,7 +98,7 @@ TABLE = pd.DataFrame(chain(1500), columns=list("abc"))
 def test_a_forbidden_input_never_reaches_the_forecast(forecaster):
     windows = Windows.of(fc.Panel.of(TABLE), 2)
     rules = Knowledge.of(forbid=["a -> b", "c <- self @ 1"]).allowed(list("abc"), 2)
-    model, losses, _ = fit_forecaster(
+    model, losses, *_ = fit_forecaster(
         forecaster, windows, preset="quick", allowed=allowed_inputs(rules)
     )
     past = windows.draw(np.arange(20)).past
@@ -111,6 +111,11 @@ def test_a_forbidden_input_never_reaches_the_forecast(forecaster):
     assert (slopes[:, ~allowed_inputs(rules)] == 0).all()
     assert (slopes[:, 2, 0, 1] != 0).any()  # b -> c at lag 2 is allowed
     assert losses[forecaster]["b"] > 0.9  # its only cause is hidden from it
+
+
+def rule(select, k):
+    """A rule with its number of edges, where it has one."""
+    return {"select": select} | ({"k": k} if "top-k" in select else {})
 
 
 @pytest.mark.parametrize(
@@ -133,7 +138,7 @@ def test_nor_that_of_a_network_whose_targets_share_their_inputs(kind, settings):
 
 @pytest.mark.parametrize("select", ["auto", "top-k", "global-top-k", "uniform"])
 def test_a_forbidden_edge_is_never_chosen(select):
-    found = fc.discover(TABLE, 2, forecaster="linear", select=select, k=4, forbid=["b <- *"])
+    found = fc.discover(TABLE, 2, forecaster="linear", forbid=["b <- *"], **rule(select, 4))
     assert "b" not in set(found.graph.edges["target"])
     assert (found.scores.sel(target="b") == 0).all()
     assert ("b", "c", 2) in edge_set(found.graph)
@@ -142,7 +147,7 @@ def test_a_forbidden_edge_is_never_chosen(select):
 @pytest.mark.parametrize("select", ["auto", "top-k", "global-top-k", "uniform"])
 def test_a_required_edge_is_always_there(select):
     required = [("c", "a", 2), ("a", "a")]
-    found = fc.discover(TABLE, 2, forecaster="linear", select=select, k=1, require=required)
+    found = fc.discover(TABLE, 2, forecaster="linear", require=required, **rule(select, 1))
     edges = edge_set(found.graph)
     assert ("c", "a", 2) in edges
     assert {("a", "a", 1), ("a", "a", 2)} & edges

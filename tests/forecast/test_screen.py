@@ -8,8 +8,7 @@ from forecause.data import Panel, Windows
 from forecause.forecast.forecaster import FitData
 from forecause.forecast.models.mlp import MLP
 from forecause.forecast.models.separate import MANY, MOST_INPUTS
-from forecause.forecast.screen import strongest_inputs
-from forecause.forecast.selection import closed_forms
+from forecause.forecast.selection import closed_forms, strongest_inputs
 
 
 def wide_windows(rows=1500, seed=0):

@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 from forecause.graph import LaggedGraph
+from forecause.graph.edge_table import marks_of, mirrored
 from forecause.graph.formats.export import (
     from_dot,
     from_graphml,
@@ -12,7 +13,6 @@ from forecause.graph.formats.export import (
     read_csv,
     read_json,
 )
-from forecause.graph.marks import marks_of, mirrored
 from forecause.graph.metrics import score_graph
 
 ABC = ("a", "b", "c")

@@ -22,10 +22,10 @@ def page(found, tmp_path):
 
 
 def test_a_page_gives_graph_scores_and_domains_back(found, page):
-    again = fc.load(page)
+    again = fc.load_graph(page)
     assert again == found.graph
     assert again.scores.equals(found.scores)
-    assert fc.load(str(page)).domains["summer"] == found.graph.domains["summer"]
+    assert fc.load_graph(str(page)).domains["summer"] == found.graph.domains["summer"]
 
 
 def test_names_never_become_markup(page):
@@ -60,12 +60,12 @@ def test_a_page_refers_to_nothing_outside(page):
 def test_a_damaged_page_is_a_clear_error(page, change, sentence):
     page.write_text(change(page.read_text()))
     with pytest.raises(fc.InputError, match=sentence):
-        fc.load(page)
+        fc.load_graph(page)
 
 
 def test_a_page_that_is_not_there(tmp_path):
     with pytest.raises(fc.InputError, match="Cannot read"):
-        fc.load(tmp_path / "nothing.html")
+        fc.load_graph(tmp_path / "nothing.html")
     with pytest.raises(fc.InputError, match="Cannot write the report"):
         three_variables().report(tmp_path / "no folder" / "report.html")
 
@@ -127,7 +127,7 @@ def test_a_run_that_kept_no_evidence_still_has_a_page(tmp_path):
     (folder / "report.json").unlink()
     again = fc.load(folder)
     assert again.evidence == {}
-    assert fc.load(again.report(tmp_path / "r.html")) == again.graph
+    assert fc.load_graph(again.report(tmp_path / "r.html")) == again.graph
 
 
 def test_dates_give_delays_in_time(tmp_path):

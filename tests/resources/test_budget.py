@@ -11,8 +11,7 @@ from forecause.errors import InputError
 from forecause.forecast.models.linear import Linear
 from forecause.forecast.models.mlp import MLP
 from forecause.forecast.models.transformer import Transformer
-from forecause.resources.budget import LEAST_EFFORT, USEFUL_STEPS, plan_for
-from forecause.resources.cost import Cost
+from forecause.resources.cost import LEAST_EFFORT, USEFUL_STEPS, Cost, plan_for
 
 STEPS = {"mlp": 6000, "transformer": 6000}
 COST = Cost(

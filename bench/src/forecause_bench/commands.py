@@ -12,9 +12,7 @@ from typing import Annotated
 import typer
 
 from forecause.cli.ending import Interrupted, fail
-from forecause.cli.lists import names, numbers
-from forecause.cli.options import Quiet, Seed
-from forecause.cli.spread import Jobs, Ray
+from forecause.cli.options import Jobs, Quiet, Ray, Seed, names, numbers
 
 
 def bench(

@@ -15,8 +15,13 @@ from forecause.forecast.forecaster import FitData, Forecaster
 from forecause.forecast.models.additive import Additive, AdditiveModel
 from forecause.forecast.models.deep_transformer import DeepTransformer
 from forecause.forecast.models.separate import MANY
-from forecause.forecast.screen import strongest_inputs
-from forecause.forecast.selection import FitContext, closed_forms, fit_best, seeded_build
+from forecause.forecast.selection import (
+    FitContext,
+    closed_forms,
+    fit_best,
+    seeded_build,
+    strongest_inputs,
+)
 from forecause.graph import LaggedGraph, empty_scores
 from forecause.method import discover
 from forecause.refine.instantaneous import refine_instantaneous

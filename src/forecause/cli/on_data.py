@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from forecause.cli.lists import names
 from forecause.cli.options import (
     Data,
     Device,
@@ -20,6 +19,7 @@ from forecause.cli.options import (
     Labels,
     MissingCells,
     Quiet,
+    Ray,
     Rows,
     Season,
     Seed,
@@ -27,7 +27,10 @@ from forecause.cli.options import (
     Time,
     Trend,
     app,
+    asked_workers,
+    names,
     one_or_all,
+    power_workers,
 )
 from forecause.cli.spread import Ray, asked_workers, power_workers
 from forecause.cli.writing import Force, Out, Output

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from forecause.cli.ending import under_torchrun
 from forecause.cli.plugins import Commands
 from forecause.config import ForecasterName, GapsName, HowName, TrendName
+from forecause.errors import InputError
+
+if TYPE_CHECKING:
+    from forecause.discovery import Discovery
+    from forecause.resources.workers import Workers
 
 app = typer.Typer(
     name="forecause",
@@ -70,3 +77,48 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a ta
 def one_or_all(data: list[Path]) -> Path | list[Path]:
     """The library takes a table, or a list of several series."""
     return data[0] if len(data) == 1 else list(data)
+
+
+def names(text: str | None) -> list[str] | None:
+    """`a,b` as a list; None stays None."""
+    if text is None:
+        return None
+    found = [part.strip() for part in text.split(",") if part.strip()]
+    if not found:
+        raise InputError(f"Expected names joined by commas, found {text!r}.")
+    return found
+
+
+def numbers(text: str | None) -> list[int] | None:
+    """`1000,50_000` as a list of whole numbers; None stays None."""
+    found = names(text)
+    try:
+        return None if found is None else [int(part) for part in found]
+    except ValueError:
+        raise InputError(f"Expected whole numbers joined by commas, found {text!r}.") from None
+
+
+Ray = Annotated[
+    str | None,
+    typer.Option(
+        help="Spread the work over Ray: local starts it here, auto finds one that runs, or give "
+        "a cluster's address."
+    ),
+]
+Jobs = Annotated[
+    int | None, typer.Option(help="Processes.  [default: one per core]", show_default=False)
+]
+
+
+def asked_workers(ray: str | None, jobs: int | None) -> Workers:
+    """Those asked for, or one process per core; under torchrun all is done together instead."""
+    from forecause.resources.workers import LOCAL, Workers
+
+    if under_torchrun():
+        return LOCAL
+    return Workers(jobs if jobs is not None else os.cpu_count() or 1, ray)
+
+
+def power_workers(found: Discovery, ray: str | None, jobs: int | None = None) -> Workers:
+    """Those asked for; starting processes takes longer than repeating a run that is quick."""
+    return asked_workers(ray, 1 if jobs is None and found.is_quick else jobs)

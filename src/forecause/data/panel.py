@@ -33,6 +33,14 @@ class Panel:
     no window ever crosses from one series to the next or over a gap in time. A variable of labels
     has one column per level; `variables` then names the columns, and `coding.variables` what a
     graph speaks of.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import forecause as fc
+    >>> panel = fc.Panel.of(np.random.default_rng(0).normal(size=(50, 2)))
+    >>> panel.rows, panel.variables
+    (50, ('x0', 'x1'))
     """
 
     values: npt.NDArray[Any]  # (row, variable), float; NaN where missing; may be a mapped file

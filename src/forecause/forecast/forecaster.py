@@ -54,7 +54,16 @@ class FitData:
 
 
 class ForecasterSettings(ForecasterSpec):
-    """What the settings of every forecaster hold besides its own; filled in before it is built."""
+    """Base of the settings of every forecaster, a user's own too; `build` makes the model.
+
+    `domains` and `labels` are filled in before it is built.
+
+    Examples
+    --------
+    >>> import forecause as fc
+    >>> fc.Linear().closed_form, fc.MLP().closed_form
+    (True, False)
+    """
 
     domains: int = 0  # whose index is an input; 0: it is none
     labels: tuple[LabelColumns, ...] = ()  # columns that together are one variable
@@ -78,6 +87,14 @@ class Forecaster(nn.Module, ABC):
     `allowed` (target, step, source) must not reach the target's forecast. Here a variable is a
     column: a label has one for each of its levels, which is forecast as its standardised
     probability.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import forecause as fc
+    >>> model = fc.Linear().build((2, 3))  # 2 lags of 3 variables
+    >>> model(torch.zeros(5, 2, 3)).shape
+    torch.Size([5, 3])
     """
 
     read_windows: ClassVar[int] = 2000  # over which relevance is averaged, at most

@@ -13,8 +13,7 @@ import xarray as xr
 
 from forecause.errors import InputError
 from forecause.graph.axes import AXES, empty_scores
-from forecause.graph.columns import EDGE_COLUMNS, plain_cells, plain_column
-from forecause.graph.marks import CAUSAL, marks_of
+from forecause.graph.edge_table import CAUSAL, EDGE_COLUMNS, marks_of, plain_cells, plain_column
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +24,15 @@ class LaggedGraph:
     first. `scores`, where known, ranks every candidate and has the axes (target, source, lag).
     Lag 0 marks an instantaneous edge. A column `mark` tells of edges that are not, or not surely,
     causes (see graph.marks). `domains` holds one graph per known domain or regime.
+
+    Examples
+    --------
+    >>> import forecause as fc
+    >>> graph = fc.LaggedGraph.from_edges(["rain", "river"], 3, [("rain", "river", 2)])
+    >>> len(graph), graph.max_lag
+    (1, 3)
+    >>> sorted(graph.to_networkx().nodes)
+    ['rain', 'river']
     """
 
     variables: tuple[str, ...]

@@ -16,8 +16,8 @@ import xarray as xr
 
 from forecause.errors import InputError
 from forecause.graph.axes import AXES
+from forecause.graph.edge_table import CAUSAL, WITHOUT_DIRECTION, marks_of
 from forecause.graph.lagged import LaggedGraph
-from forecause.graph.marks import CAUSAL, WITHOUT_DIRECTION, marks_of
 
 Scores = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -69,6 +69,13 @@ def score_graph(predicted: LaggedGraph, truth: LaggedGraph) -> Metrics:
 
     lag_accuracy looks at the (source, target) pairs found in both graphs: the share for which the
     strongest predicted lag is a true one; lag_set_accuracy, for which all lags agree.
+
+    Examples
+    --------
+    >>> import forecause as fc
+    >>> truth = fc.LaggedGraph.from_edges(["a", "b"], 1, [("a", "b", 1)])
+    >>> fc.score_graph(truth, truth)["lagged"]["f1"]
+    1.0
     """
     lagged = _aligned(predicted.causal, truth.causal, _has_instantaneous(predicted, truth))
     views = _views(lagged)

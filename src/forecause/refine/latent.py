@@ -25,9 +25,15 @@ import xarray as xr
 from forecause.data.panel import Panel
 from forecause.edges.knowledge import Knowledge
 from forecause.graph.axes import AXES, empty_scores
-from forecause.graph.columns import edge_records, edge_table
+from forecause.graph.edge_table import (
+    CAUSAL,
+    CAUSE,
+    CONFOUNDED,
+    POSSIBLE_CAUSE,
+    edge_records,
+    edge_table,
+)
 from forecause.graph.lagged import LaggedGraph
-from forecause.graph.marks import CAUSAL, CAUSE, CONFOUNDED, POSSIBLE_CAUSE
 from forecause.progress import QUIET, Progress
 from forecause.refine.candidates import (
     Place,

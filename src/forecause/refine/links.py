@@ -12,7 +12,7 @@ from forecause.data import Panel
 from forecause.edges.knowledge import Knowledge, Required, with_required
 from forecause.errors import InputError
 from forecause.graph import LaggedGraph, empty_scores
-from forecause.graph.marks import CAUSE, WITHOUT_DIRECTION, mirrored
+from forecause.graph.edge_table import CAUSE, WITHOUT_DIRECTION, mirrored
 
 Mask = npt.NDArray[np.bool_]
 Assumptions = dict[int, dict[tuple[int, int], str]]  # {target: {(source, -lag): link}}

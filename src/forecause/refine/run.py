@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from forecause.edges.knowledge import Knowledge
 from forecause.errors import InputError
+from forecause.graph.edge_table import CONFOUNDED, WITHOUT_DIRECTION, marks_of
 from forecause.graph.lagged import LaggedGraph
-from forecause.graph.marks import CONFOUNDED, WITHOUT_DIRECTION, marks_of
 from forecause.progress import QUIET, Progress
 from forecause.refine.instantaneous import InstantaneousMethod, refine_instantaneous
 from forecause.refine.latent import refine_latent

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from forecause.data import Panel
 from forecause.errors import InputError, MissingExtra
 from forecause.graph import LaggedGraph
-from forecause.graph.marks import CAUSE, WITHOUT_DIRECTION
+from forecause.graph.edge_table import CAUSE, WITHOUT_DIRECTION
 from forecause.refine.links import Assumptions, Links, graph_of
 
 LEVEL_PLUS = 0.01  # of PCMCI+'s tests: tigramite's default

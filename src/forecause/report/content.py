@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forecause.errors import InputError
-from forecause.graph.columns import edge_records
+from forecause.graph.edge_table import edge_records
 from forecause.graph.lagged import LaggedGraph
-from forecause.report.history import lag_text
+from forecause.report.history import lag_text, short
 from forecause.report.layout import positions
-from forecause.report.numbers import short
 from forecause.report.words import chosen_losses, edge_sentence
 
 if TYPE_CHECKING:

@@ -22,8 +22,7 @@ from forecause.data.variables import Variables
 from forecause.data.windows import Window, Windows
 from forecause.forecast.forecaster import Forecaster
 from forecause.graph.lagged import LaggedGraph
-from forecause.report.history import course, stretch, ticks, timing
-from forecause.report.numbers import short
+from forecause.report.history import course, short, stretch, ticks, timing
 from forecause.report.reproduction import origin
 
 if TYPE_CHECKING:

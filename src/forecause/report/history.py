@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import Any
 
@@ -10,7 +11,6 @@ import numpy.typing as npt
 
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows
-from forecause.report.numbers import short
 
 COURSE_POINTS = 400  # of a whole series, as drawn
 STRETCH_ROWS = 150  # of the close look
@@ -120,3 +120,14 @@ def _extremes(part: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     first, second = np.minimum(low, high), np.maximum(low, high)
     columns = np.arange(part.shape[1])
     return np.stack([part[first, columns], part[second, columns]]).astype(np.float64)
+
+
+def short(values: npt.ArrayLike) -> Any:
+    """Nested lists of numbers with 5 significant digits; what is not finite is None."""
+    return _short(np.asarray(values, dtype=np.float64).tolist())
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_short(part) for part in value]
+    return float(f"{value:.5g}") if math.isfinite(value) else None

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from forecause.graph.columns import edge_records
+from forecause.graph.edge_table import edge_records
 from forecause.report.history import lag_text
 
 if TYPE_CHECKING:
     from forecause.result import Result
+
 
 CLEAR_SIGN = 0.5  # a sign shared by fewer samples (net) than this is called mixed
 

@@ -42,7 +42,14 @@ class TimeLimit(ForecauseError, TimeoutError):
 
 @dataclass(frozen=True)
 class Workers:
-    """Where the work is done: in this process unless more processes or Ray are asked for."""
+    """Where the work is done: in this process unless more processes or Ray are asked for.
+
+    Examples
+    --------
+    >>> import forecause as fc
+    >>> fc.Workers().here, fc.Workers(processes=4).here
+    (True, False)
+    """
 
     processes: int = 1  # on this machine
     ray: str | None = None  # local: started here; auto: one that runs; or a cluster's address

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from forecause.errors import InputError
-from forecause.simulation.mechanisms import MECHANISMS
-from forecause.simulation.noise import NOISE_KINDS
+from forecause.simulation.mechanisms import MECHANISMS, NOISE_KINDS
 from forecause.simulation.structure import largest_in_degree
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from forecause.errors import InputError
 from forecause.graph.lagged import LaggedGraph
-from forecause.simulation.noise import Noise, draw_noise
+from forecause.simulation.mechanisms import Noise, draw_noise
 from forecause.simulation.result import Simulated
 from forecause.simulation.settings import Settings
 from forecause.simulation.structure import draw_structure, rewired
@@ -61,6 +61,13 @@ def simulate(
         with that share of its edges rewired; vary_lag gives each its own largest lag up to
         max_lag. The state carries over, and the top-level graph is the union of all.
     variance_edges: targets with one more parent that drives only the variance of their noise.
+
+    Examples
+    --------
+    >>> import forecause as fc
+    >>> system = fc.simulate(nodes=4, max_lag=2, rows=100, mechanism="linear", seed=0)
+    >>> system.frame().shape, system.graph.max_lag
+    ((100, 4), 2)
     """
     settings = Settings(**locals())
     for draw in range(DRAWS):

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from forecause.data import Panel
 from forecause.edges.knowledge import Knowledge
 from forecause.graph import LaggedGraph
-from forecause.graph.marks import CAUSAL, CAUSE
+from forecause.graph.edge_table import CAUSAL, CAUSE
 from forecause.refine.links import Links, graph_of
 from forecause.refine.tigramite_search import (
     graph_plus,

@@ -15,7 +15,14 @@ from forecause.regression.splines import place_knots, spline_slopes, spline_term
 
 
 class Additive(ForecasterSettings):
-    """Each input enters as a natural cubic spline: a line and `knots` - 2 bends."""
+    """Each input enters as a natural cubic spline: a line and `knots` - 2 bends.
+
+    Examples
+    --------
+    >>> import forecause as fc
+    >>> fc.Additive(knots=4).features(10)
+    30
+    """
 
     kind: ClassVar[str] = "additive"
     closed_form: ClassVar[bool] = True

@@ -21,7 +21,14 @@ ROWS_AT_ONCE = 128  # variates in one call: its group attention costs their numb
 
 
 class Chronos(TrainedSettings):
-    """The default fine-tunes the norm layers and the node embedding; `zero_shot` trains nothing."""
+    """The default fine-tunes the norm layers and the node embedding; `zero_shot` trains nothing.
+
+    Examples
+    --------
+    >>> import forecause as fc
+    >>> fc.Chronos.zero_shot("a/folder").weights_use
+    'required'
+    """
 
     kind: ClassVar[str] = "chronos"
     readouts: ClassVar[tuple[str, ...]] = PLAIN_READOUTS

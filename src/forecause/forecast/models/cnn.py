@@ -12,7 +12,14 @@ from forecause.forecast.training.loop import NetworkSettings, Trained, TrainingS
 
 
 class CNN(NetworkSettings):
-    """Two convolutions along time, then one linear layer from all positions to all targets."""
+    """Two convolutions along time, then one linear layer from all positions to all targets.
+
+    Examples
+    --------
+    >>> import forecause as fc
+    >>> fc.CNN(channels=32).kind
+    'cnn'
+    """
 
     kind: ClassVar[str] = "cnn"
 

@@ -14,7 +14,14 @@ from forecause.regression.moments import Moments, cross_validated, flat
 
 
 class Linear(ForecasterSettings):
-    """Penalties tried, relative to the number of windows; 0 is ordinary least squares."""
+    """Penalties tried, relative to the number of windows; 0 is ordinary least squares.
+
+    Examples
+    --------
+    >>> import forecause as fc
+    >>> fc.Linear(ridges=(0.0, 0.1)).kind
+    'linear'
+    """
 
     kind: ClassVar[str] = "linear"
     closed_form: ClassVar[bool] = True

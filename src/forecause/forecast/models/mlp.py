@@ -15,7 +15,14 @@ from forecause.forecast.models.separate import Separate, SeparateSettings
 
 
 class MLP(SeparateSettings):
-    """Two hidden layers per target; the linear path starts at the closed-form fit."""
+    """Two hidden layers per target; the linear path starts at the closed-form fit.
+
+    Examples
+    --------
+    >>> import forecause as fc
+    >>> fc.MLP(hidden=64).halved().hidden
+    32
+    """
 
     kind: ClassVar[str] = "mlp"
 

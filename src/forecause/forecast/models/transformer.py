@@ -22,7 +22,14 @@ from forecause.forecast.models.separate import Separate, SeparateSettings
 
 
 class Transformer(SeparateSettings):
-    """The best found on a 2-core CPU; for the published model see deep_transformer.py."""
+    """The best found on a 2-core CPU; for the published model see deep_transformer.py.
+
+    Examples
+    --------
+    >>> import forecause as fc
+    >>> fc.Transformer(width=16).kind
+    'transformer'
+    """
 
     kind: ClassVar[str] = "transformer"
     readouts: ClassVar[tuple[str, ...]] = EVERY_READOUT

@@ -21,7 +21,14 @@ QUIET = 0.3  # size of a value's first weights against the embedding of its step
 
 
 class VectorTransformer(NetworkSettings):
-    """One layer and one head, as the paper has it for small recorded data."""
+    """One layer and one head, as the paper has it for small recorded data.
+
+    Examples
+    --------
+    >>> import forecause as fc
+    >>> fc.VectorTransformer(layers=2).kind
+    'vector'
+    """
 
     kind: ClassVar[str] = "vector"
 

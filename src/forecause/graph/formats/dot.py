@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from forecause.errors import InputError
-from forecause.graph.columns import Cell, edge_records, edge_table
+from forecause.graph.edge_table import CAUSE, Cell, edge_records, edge_table
 from forecause.graph.formats.textfile import save_text, text_of
 from forecause.graph.lagged import LaggedGraph
-from forecause.graph.marks import CAUSE
 
 WORDS = {"true": True, "false": False, "nan": math.nan, "inf": math.inf, "minus_inf": -math.inf}
 

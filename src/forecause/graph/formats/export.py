@@ -17,12 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from forecause.errors import InputError
-from forecause.graph.columns import EDGE_COLUMNS, Cell, edge_records, edge_table
+from forecause.graph.edge_table import CAUSE, EDGE_COLUMNS, Cell, edge_records, edge_table, mirrored
 from forecause.graph.formats.dot import from_dot, to_dot
 from forecause.graph.formats.json_format import read_json, to_json
 from forecause.graph.formats.textfile import save_text, text_of
 from forecause.graph.lagged import LaggedGraph
-from forecause.graph.marks import CAUSE, mirrored
 
 __all__ = [
     "from_dot",

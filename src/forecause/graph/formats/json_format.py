@@ -13,7 +13,7 @@ import xarray as xr
 
 from forecause.errors import InputError
 from forecause.graph.axes import AXES
-from forecause.graph.columns import EDGE_COLUMNS, edge_records, edge_table
+from forecause.graph.edge_table import EDGE_COLUMNS, edge_records, edge_table
 from forecause.graph.formats.textfile import save_text, text_of
 from forecause.graph.lagged import LaggedGraph
 

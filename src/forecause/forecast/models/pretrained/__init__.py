@@ -22,7 +22,14 @@ OWN_WEIGHTS = Path(__file__).with_name("weights.safetensors")  # forecause pretr
 
 
 class Pretrained(TrainedSettings):
-    """These fine-tune norm layers and node vectors; `zero_shot`, the default, trains nothing."""
+    """These fine-tune norm layers and node vectors; `zero_shot`, the default, trains nothing.
+
+    Examples
+    --------
+    >>> import forecause as fc
+    >>> fc.Pretrained.zero_shot().training.max_steps
+    0
+    """
 
     kind: ClassVar[str] = "pretrained"
     instant: ClassVar[bool] = True

@@ -67,3 +67,25 @@ def edge_table(records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     columns = dict.fromkeys([*EDGE_COLUMNS, *(key for record in records for key in record)])
     table = {name: [record.get(name) for record in records] for name in columns}
     return pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in table.items()})
+
+
+CAUSE = "-->"  # the source drives the target
+POSSIBLE_CAUSE = "o->"  # it does, or a hidden variable drives both
+CONFOUNDED = "<->"  # a hidden variable drives both
+UNDIRECTED = "o-o"  # one drives the other within the same row, either way
+CONFLICTING = "x-x"  # the same, with evidence for both ways
+
+CAUSAL = (CAUSE, POSSIBLE_CAUSE)
+WITHOUT_DIRECTION = (UNDIRECTED, CONFLICTING)
+
+
+def marks_of(edges: pd.DataFrame) -> pd.Series[str]:
+    """The mark of every edge, in the order of the table."""
+    if "mark" not in edges:
+        return pd.Series(CAUSE, index=edges.index, dtype=object)
+    return edges["mark"].where(edges["mark"].notna(), CAUSE).astype(object)
+
+
+def mirrored(mark: str) -> str:
+    """The same link seen from its other end."""
+    return mark[::-1].translate(str.maketrans("<>", "><"))
