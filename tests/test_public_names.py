@@ -12,8 +12,8 @@ import pytest
 import forecause as fc
 
 SURFACE = """
-Additive CNN Chronos Config Dictionary Discovery FalseDiscovery Forecaster ForecasterSettings ForecauseError
-GlobalTopK InputError LaggedGraph Linear LoggedProgress MLP Panel Pretrained Progress TopK
+Additive CNN Chronos Config Dictionary Discovery FalseDiscovery Forecaster ForecasterSettings
+ForecauseError GlobalTopK InputError LaggedGraph Linear LoggedProgress MLP Panel Pretrained Progress TopK
 Transformer VectorTransformer Workers __version__ discover load load_graph score_graph simulate
 """
 

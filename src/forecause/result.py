@@ -26,7 +26,7 @@ class Result:
     """The graph, the scores behind it, and the forecaster they were read from."""
 
     graph: LaggedGraph
-    relevance: xr.Dataset  # statistics over (target, source, lag); see attribute.stream
+    relevance: xr.Dataset  # statistics over (target, source, lag); see attribute.relevance
     forecaster: Forecaster
     losses: pd.DataFrame  # held-out squared error per variable and candidate; which was chosen
     config: Config

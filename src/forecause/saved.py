@@ -347,7 +347,8 @@ def _check_evidence(evidence: SavedEvidence, variables: int, lags: int) -> None:
 
 def _check_losses(name: str, table: Mapping[str, list[Any]], variables: list[str]) -> None:
     """A table of losses has a row per variable, numbers, and a chosen column that exists."""
-    missing = [column for column in ("variable", "naive", "chosen") if column not in table]
+    reference = "mean" if name == "nll" else "naive"
+    missing = [column for column in ("variable", reference, "chosen") if column not in table]
     if missing:
         raise ValueError(f"{name} has no column {missing[0]!r}")
     if table["variable"] != variables or any(len(c) != len(variables) for c in table.values()):

@@ -32,7 +32,6 @@ from forecause.cli.options import (
     one_or_all,
     power_workers,
 )
-from forecause.cli.spread import Ray, asked_workers, power_workers
 from forecause.cli.writing import Force, Out, Output
 from forecause.config import ByName, HeadChoice, PresetName, ReadoutName, RuleName
 

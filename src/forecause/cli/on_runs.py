@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from forecause.cli.options import AsJson, Folder, Quiet, Ray, Seed, app, one_or_all, power_workers
-from forecause.cli.spread import Ray, power_workers
 from forecause.cli.writing import Force, Output
 from forecause.config import InstantaneousName
 

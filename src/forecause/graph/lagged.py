@@ -23,7 +23,7 @@ class LaggedGraph:
     `edges` is a tidy table with at least the columns source, target, lag and score, strongest
     first. `scores`, where known, ranks every candidate and has the axes (target, source, lag).
     Lag 0 marks an instantaneous edge. A column `mark` tells of edges that are not, or not surely,
-    causes (see graph.marks). `domains` holds one graph per known domain or regime.
+    causes (see graph.edge_table). `domains` holds one graph per known domain or regime.
 
     Examples
     --------

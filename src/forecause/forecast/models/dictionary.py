@@ -35,7 +35,14 @@ MOST_WINDOWS = 20_000  # that are learned from
 
 
 class Dictionary(ForecasterSettings):
-    """Lines, splines and the joint functions that a scan of their residuals finds."""
+    """Lines, splines and the joint functions that a scan of their residuals finds.
+
+    Examples
+    --------
+    >>> import forecause as fc
+    >>> fc.Dictionary().kind
+    'dictionary'
+    """
 
     kind: ClassVar[str] = "dictionary"
     instant: ClassVar[bool] = True
