@@ -104,7 +104,7 @@ def _held(folder: Path, config: Config, data: Sequence[Path]) -> str | None:
     held = held_by_other(folder, config)
     if held or not folder.is_dir() or not any(folder.iterdir()):
         return held
-    panel = Panel.of(one_or_all(list(data)), **config.data.model_dump())
+    panel = Panel.of(one_or_all(list(data)), **config.data.reading)
     return held_by_other(folder, config, panel.fingerprint())
 
 
