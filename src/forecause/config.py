@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, SerializeAsAny, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, ValidationError
 
 from forecause.errors import InputError
 
@@ -177,7 +177,7 @@ class ForecastOptions(Settings):
     held_out: float = Field(default=0.2, ge=0.01, lt=0.9)  # the last share of every series
     cross_fit: int = Field(default=0, ge=0, le=20)  # models on disjoint parts of time; 0: one
     domain_input: bool = True  # False: the forecaster must tell the domains apart from the past
-    regimes: Literal["auto"] | PositiveInt | None = None  # look for unknown regimes; how many
+    regimes: Literal["auto"] | Annotated[int, Field(ge=1, le=100)] | None = None  # look for unknown regimes; how many
     per_series: bool = False  # a graph for every series besides that of all
 
 
@@ -293,6 +293,8 @@ class Config(Settings):
 
         An option that is None counts as not asked for. Conflicts are InputErrors.
         """
+        if base is not None and not isinstance(base, Config):
+            raise InputError(f"config must be a forecause.Config, found {type(base).__name__}.")
         named = {name: value for name, value in asked.items() if value is not None}
         check_names(named, ("max_lag", *GROUP_OF))
         if base is not None:
@@ -499,6 +501,8 @@ def _normalised(asked: dict[str, Any]) -> dict[str, Any]:
         found["labels"] = _texts("labels", found["labels"])
     if isinstance(found.get("missing"), str | float | int):
         found["missing"] = (found["missing"],)
+    if isinstance(found.get("missing"), list | tuple):  # what is no number is missing anyway
+        found["missing"] = tuple(cell for cell in found["missing"] if cell == cell)
     if "season" in found:
         found["season"] = _season(found["season"])
     for name in ("forbid", "require"):
@@ -549,7 +553,7 @@ def parse_budget(text: str | float) -> float:
         found = re.fullmatch(r"\s*([0-9]{1,9}(?:\.[0-9]*)?)\s*([smh]?)\s*", text)
         seconds = float(found[1]) * SECONDS[found[2] or "s"] if found else 0.0
     else:
-        seconds = float(text)
+        seconds = float(text) if isinstance(text, int | float) else 0.0
     if not 0 < seconds < float("inf"):
         raise InputError(f"Expected a time budget like 90s, 10m or 2h, found {text!r}.")
     return seconds

@@ -103,7 +103,11 @@ def settled(folder: Path) -> None:
 def current(folder: Path, name: str) -> Path:
     """Where a file of a folder is, even if replacing its files was interrupted."""
     new = folder / COMPLETE / name
-    return new if new.is_file() or new.with_name(f"{name}{GONE}").is_file() else folder / name
+    try:
+        unfinished = new.is_file() or new.with_name(f"{name}{GONE}").is_file()
+    except (OSError, ValueError):  # no such folder can be
+        return folder / name
+    return new if unfinished else folder / name
 
 
 def clean_up(place: Path) -> None:

@@ -196,6 +196,8 @@ def discover(
     2
     """
     options = {name: value for name, value in locals().items() if name in OPTIONS}
+    if not isinstance(workers, Workers) or not isinstance(progress, Progress | None):
+        raise InputError("workers must be fc.Workers and progress a fc.Progress.")
     with progress if progress is not None else usual_progress() as listener:
         return run_method(data, Config.of(config, **options), Run(workers, listener))
 

@@ -158,8 +158,8 @@ def load_graph(path: str | Path) -> LaggedGraph:
     True
     """
     place = Path(path)
-    if place.is_dir():
-        return LaggedGraph.from_json(place / GRAPH)
+    if _is_folder(place):
+        return LaggedGraph.from_json(current(place, GRAPH))
     if place.suffix.lower() in (".html", ".htm"):
         return read_report(place)
     return LaggedGraph.from_json(place)
@@ -198,6 +198,13 @@ def _head(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return {"format": None, **content} if isinstance(content, dict) else {"format": None}
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
 
 
 def _is_file(path: Path) -> bool:

@@ -68,11 +68,26 @@ def label_codes(name: str, values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int
                 "be text or whole numbers."
             )
         values = values.astype(np.int64)
-    codes, found = pd.factorize(values.astype(object))
-    labels = [str(label) for label in found]
+    try:
+        codes, found = pd.factorize(values.astype(object))
+    except TypeError:
+        raise InputError(
+            f"Column {name!r} holds lists or other objects; labels must be text or whole numbers."
+        ) from None
+    labels = [storable(name, str(label)) for label in found]
     if len(set(labels)) < len(labels):
         raise InputError(f"Column {name!r} holds labels that differ in type but not in text.")
     return codes.astype(np.int64), labels
+
+
+def storable(name: str, label: str) -> str:
+    """The label; one that no file can hold is refused."""
+    if any("\ud800" <= letter <= "\udfff" for letter in label):
+        raise InputError(
+            f"Column {name!r} holds the label {label!r}, half of a character pair, which no file "
+            "can hold; rename it."
+        )
+    return label
 
 
 def absent_cells(values: npt.NDArray[Any], missing: Missing = ()) -> npt.NDArray[np.bool_]:
@@ -91,7 +106,12 @@ def _numbers_from_objects(
 
     cells = pd.Series(values.astype(object), dtype=object)
     present = ~absent_cells(values, missing)
-    read = pd.to_numeric(cells.where(present, None), errors="coerce").to_numpy(np.float64)
+    try:
+        read = pd.to_numeric(cells.where(present, None), errors="coerce").to_numpy(np.float64)
+    except OverflowError:
+        raise InputError(
+            f"Column {name!r} holds a whole number that is too large; rescale it."
+        ) from None
     odd = np.flatnonzero(present & np.isnan(read))
     if not len(odd):
         return np.asarray(read)
@@ -148,7 +168,7 @@ def coded(
     levels = list(dict.fromkeys(level for part in parts for level in part.levels))
     if all(isinstance(level, Number | np.generic) for level in levels):
         levels.sort()
-    texts = [_text(level) for level in levels]
+    texts = [storable(name, _text(level)) for level in levels]
     if len(set(texts)) < len(texts):
         raise InputError(f"Column {name!r} holds labels that differ in type but not in text.")
     codes = np.concatenate([_recoded(part, levels) for part in parts])

@@ -57,7 +57,7 @@ def time_values(name: str, values: Array) -> Array:
         row = _first_unreadable(values)
         raise InputError(
             f"The time column {name!r} cannot be read as dates or numbers: found "
-            f"{values.astype(object)[row]!r} in row {row + 1}."
+            f"{_cut(values.astype(object)[row])} in row {row + 1}."
         )
     absent = np.flatnonzero(np.isnat(time) if time.dtype.kind in "Mm" else ~np.isfinite(time))
     if len(absent):
@@ -151,6 +151,15 @@ def _shown(moment: Any) -> str:
     return f"{moment:g}" if isinstance(moment, np.floating) else str(moment)
 
 
+def _cut(cell: Any) -> str:
+    """A cell as it is shown in a message."""
+    try:
+        text = repr(cell)
+    except ValueError:  # a whole number of thousands of digits
+        text = "a number of too many digits"
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
 def _steps(time: Array) -> Array:
     """Differences of consecutive times (row - 1,), as numbers."""
     return np.diff(time.view(np.int64) if time.dtype.kind in "Mm" else time)
@@ -201,7 +210,10 @@ def _read(values: Array) -> Array | None:
     if values.dtype.kind not in "OU":
         return None
     cells = pd.Series(values.astype(object), dtype=object)
-    as_numbers = pd.to_numeric(cells, errors="coerce").to_numpy(np.float64)
+    try:
+        as_numbers = pd.to_numeric(cells, errors="coerce").to_numpy(np.float64)
+    except OverflowError:
+        return None  # whole numbers beyond all floats
     if (np.isnan(as_numbers) == cells.isna().to_numpy()).all():
         return _compact_dates(as_numbers)
     cells = cells.map(_start_of_period)

@@ -24,6 +24,7 @@ from forecause.graph.axes import empty_scores
 
 ARROW = re.compile(r"\s*(->|<-)\s*")
 LAGS = re.compile(r"@\s*(\d+(?:\s*-\s*\d+)?(?:\s*,\s*\d+(?:\s*-\s*\d+)?)*)\s*$")
+MOST_DIGITS = 18  # of a lag
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Rule:
     text: str
     source: str
     target: str
-    lags: frozenset[int] | None
+    lags: tuple[range, ...] | None
 
     @classmethod
     def parse(cls, text: str) -> Rule:
@@ -60,10 +61,10 @@ class Rule:
 
     def check_lags(self, max_lag: int) -> None:
         """A lag that no candidate can have is a mistake."""
-        beyond = sorted(lag for lag in self.lags or () if lag > max_lag)
-        if beyond:
+        largest = max((span[-1] for span in self.lags or () if span), default=0)
+        if largest > max_lag:
             raise InputError(
-                f"The rule {self.text!r} names lag {beyond[-1]}, but the largest lag is {max_lag}."
+                f"The rule {self.text!r} names lag {largest}, but the largest lag is {max_lag}."
             )
 
     def _matching(self, name: str, variables: Sequence[str]) -> list[int]:
@@ -166,7 +167,7 @@ def read_knowledge(path: str | Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise InputError(f"Cannot read the rules in {str(path)!r}: {error}.") from None
     rules: dict[str, list[str]] = {"forbid": [], "require": []}
     for number, line in enumerate(lines, 1):
@@ -200,12 +201,15 @@ def with_required(
 
 def _chosen(rule: Rule, first_lag: int, max_lag: int) -> list[int]:
     every = range(first_lag, max_lag + 1)
-    return [lag for lag in every if rule.lags is None or lag in rule.lags]
+    return [lag for lag in every if rule.lags is None or any(lag in span for span in rule.lags)]
 
 
-def _lags(text: str) -> frozenset[int]:
-    found: set[int] = set()
+def _lags(text: str) -> tuple[range, ...]:
+    """Ranges, which are never listed: `1-99999999999` is as short as `1-2`."""
+    found = []
     for part in text.split(","):
-        low, _, high = part.partition("-")
-        found.update(range(int(low), int(high or low) + 1))
-    return frozenset(found)
+        low, _, high = (end.strip() for end in part.partition("-"))
+        if max(len(low), len(high)) > MOST_DIGITS:
+            raise InputError(f"A rule names a lag of {max(len(low), len(high))} digits.")
+        found.append(range(int(low), int(high or low) + 1))
+    return tuple(found)

@@ -30,8 +30,8 @@ def timing(panel: Panel) -> dict[str, Any]:
     if panel.time is None:
         return {"kind": "rows", "step": None}
     inner = np.diff(panel.series) == 0
-    if panel.time.dtype.kind == "M":
-        nanoseconds = panel.time.astype("datetime64[ns]").astype(np.int64)
+    if panel.time.dtype.kind in "Mm":
+        nanoseconds = panel.time.astype(f"{panel.time.dtype.kind}8[ns]").astype(np.int64)
         steps = np.diff(nanoseconds)[inner] / 1e9
         kind = "dates"
     else:
@@ -109,6 +109,8 @@ def _label(panel: Panel, row: int) -> str:
     if panel.time.dtype.kind == "M":
         text = str(np.datetime_as_string(moment, unit="m")).replace("T", " ")
         return text.removesuffix(" 00:00")
+    if panel.time.dtype.kind == "m":
+        return f"{moment / np.timedelta64(1, 's'):g} s"
     return f"{float(moment):g}"
 
 

@@ -20,6 +20,8 @@ from forecause.forecast.selection import UNLIMITED, FitContext, Fitted, Plan, fi
 from forecause.progress import QUIET, Progress
 from forecause.resources.workers import LOCAL, Workers, gather
 
+LEAST_OF_PART = 20  # windows of each part of a cross-fit
+
 
 class Fit(Protocol):
     """How a part is fitted; to reach other processes, importable by name."""
@@ -34,6 +36,11 @@ def fit_parts(
 
     Those that other processes fitted are on the processor, wherever they were fitted.
     """
+    if count and len(windows) < LEAST_OF_PART * count:
+        raise InputError(
+            f"{len(windows)} windows are too few for a cross-fit of {count} parts; use at most "
+            f"{len(windows) // LEAST_OF_PART}, or 0 for none."
+        )
     parts = windows.interleaved(count)
     if workers.here or not parts:
         return [fit(part, progress=progress).forecaster for part in parts]
@@ -69,8 +76,10 @@ def pick_device(asked: str) -> str:
     """`auto` takes CUDA or Apple's GPU when there is one."""
     if asked != "auto":
         try:
+            if torch.device(asked).type == "meta":
+                raise NotImplementedError  # tensors without values
             return str(torch.empty(0, device=torch.device(asked)).device)
-        except (RuntimeError, AssertionError, NotImplementedError):
+        except (RuntimeError, AssertionError, NotImplementedError, ImportError):
             raise InputError(
                 f"The device {asked!r} is unknown or not there; try auto, cpu, cuda or mps."
             ) from None

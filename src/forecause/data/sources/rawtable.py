@@ -90,6 +90,15 @@ def check_names(names: Sequence[str]) -> None:
             what = f"the name {name!r} twice" if name else f"no name for column {place}"
             raise InputError(f"Column names must differ; found {what}.")
         seen.add(name)
+        check_text(name)
+
+
+def check_text(name: str) -> None:
+    """A name that no file can hold is refused before any work."""
+    if any("\ud800" <= letter <= "\udfff" for letter in name):
+        raise InputError(
+            f"The name {name!r} holds half of a character pair, which no file can hold; rename it."
+        )
 
 
 def raw_table(data: Any) -> RawTable:
@@ -103,6 +112,8 @@ def raw_table(data: Any) -> RawTable:
         return RawTable(tuple(map(str, data)), [_column(name, data[name]) for name in data])
     if isinstance(data, np.ndarray):
         return from_array(data)
+    if library == "torch":
+        return from_array(_from_torch(data))
     if library == "pandas" and hasattr(data, "columns"):
         return _from_pandas(data)
     if library == "pyarrow" and hasattr(data, "column_names"):
@@ -129,6 +140,8 @@ def from_array(array: Array) -> RawTable:
             "Expected an array of 2 dimensions (time, variable) or 3 (series, time, variable), "
             f"found {array.ndim} of shape {array.shape}."
         )
+    if not array.shape[-1]:
+        raise InputError(f"The data is empty: an array of shape {array.shape} has no columns.")
     lengths = (array.shape[1],) * array.shape[0] if array.ndim == 3 else ()
     matrix = _matrix(array.reshape(-1, array.shape[-1]))
     names = tuple(f"x{i}" for i in range(matrix.shape[1]))
@@ -160,6 +173,44 @@ def _column(name: str, values: Any) -> Array:
     return column
 
 
+def _from_torch(data: Any) -> Array:
+    """A tensor's values, wherever and however it holds them."""
+    import torch
+
+    if not isinstance(data, torch.Tensor) or data.device.type == "meta" or data.is_complex():
+        raise InputError(
+            f"Expected a tensor of real numbers with values, found {type(data).__qualname__}"
+            f"{f' of {data.dtype} on {data.device}' if isinstance(data, torch.Tensor) else ''}."
+        )
+    plain = data.detach()
+    plain = plain if plain.layout == torch.strided else plain.to_dense()
+    if plain.is_floating_point() and plain.dtype not in (torch.float32, torch.float64):
+        plain = plain.float()  # numpy has no bfloat16
+    return np.asarray(plain.cpu().numpy())
+
+
+def _plain_column(series: Any) -> Array:
+    """A column of a data frame as an array of one dimension."""
+    import narwhals.stable.v2 as nw
+
+    try:
+        column = series.to_numpy()
+    except Exception:  # whole numbers of 128 bits, say, which numpy has not
+        try:
+            column = series.cast(nw.Float64).to_numpy()
+        except Exception:
+            raise InputError(
+                f"Column {series.name!r} of the type {series.dtype} cannot be used; remove it or "
+                "turn it into numbers."
+            ) from None
+    if column.ndim != 1:
+        raise InputError(
+            f"Column {series.name!r} holds several values in a cell ({series.dtype}); give each a "
+            "column of its own."
+        )
+    return np.asarray(column)
+
+
 def _from_pandas(frame: Any) -> RawTable:
     """A frame of one float type is not copied; its index stands beside the columns."""
     import narwhals.stable.v2 as nw
@@ -187,8 +238,8 @@ def _from_narwhals(frame: Any) -> RawTable:
     names = tuple(name for name in frame.columns if name not in stored)
     return RawTable(
         names,
-        [frame[name].to_numpy() for name in names],
-        beside={name: frame[name].to_numpy() for name in stored},
+        [_plain_column(frame[name]) for name in names],
+        beside={name: _plain_column(frame[name]) for name in stored},
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 import warnings
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -36,6 +37,8 @@ TEXT = ("CSV", "TSV")
 SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 COMMA_NUMBER = re.compile(r"\s*[-+]?\d+(,\d+)?\s*")
 POINT_NUMBER = re.compile(r"\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*")
+LARGEST_ARCHIVE = 4 * 2**30  # bytes of its content, all of which must fit into the memory
+SUSPECT, MOST_PACKED = 64 * 2**20, 100  # beyond so many bytes, no data packs a hundredfold
 LOOKED_AT = 100  # lines that show how a file is written
 
 
@@ -64,8 +67,11 @@ def _first_bytes(path: Path) -> bytes:
             raise InputError(f"{str(path)!r} is a directory; name the files in it.")
         with path.open("rb") as file:
             return file.read(4096)
-    except OSError as error:
-        raise InputError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
+    except (OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"Cannot read {str(path)[:200]!r}: {reason}.") from error
 
 
 def _check_kind(path: Path, kind: str, head: bytes) -> None:
@@ -120,7 +126,20 @@ def _read_npy(path: Path) -> RawTable:
     return from_array(array)
 
 
+def _check_unpacked_size(path: Path) -> None:
+    """An archive says how large its content is: it is refused before it fills the memory."""
+    with zipfile.ZipFile(path) as archive:
+        size = sum(part.file_size for part in archive.infolist())
+    packed = max(path.stat().st_size, 1)
+    if size > LARGEST_ARCHIVE or (size > SUSPECT and size > MOST_PACKED * packed):
+        raise InputError(
+            f"the archive of {packed / 2**20:.1f} MB would take {size / 2**30:.1f} GB of memory; "
+            "save the array as NPY, which is read piece by piece."
+        )
+
+
 def _read_npz(path: Path) -> RawTable:
+    _check_unpacked_size(path)
     with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
         arrays = {name: archive[name] for name in archive.files}
     if len(arrays) == 1:
