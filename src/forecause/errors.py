@@ -5,6 +5,8 @@ ForecauseError
 │   └── MissingExtra    an optional package is needed for what was asked
 ├── TrainingError       a forecaster could not be trained on this data (the command exits with 1)
 └── WorkerDied          a piece of work whose worker died every time
+
+ForecauseWarning        a run of which no error rate can be promised; see `Discovery.doubts`
 """
 
 
@@ -48,3 +50,7 @@ class MissingExtra(InputError, ImportError):
 
 class TrainingError(ForecauseError, RuntimeError):
     """Training failed for a reason the user can act on."""
+
+
+class ForecauseWarning(UserWarning):
+    """The run came to an end, but there is reason not to believe all of it."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, wraps
 from typing import Any, Literal, ParamSpec, TypeVar
+from warnings import warn
 
 from forecause.config import (
     ByName,
@@ -28,11 +29,12 @@ from forecause.data.panel import Panel
 from forecause.data.summary import DataSummary, source_of
 from forecause.data.time_course import time_taken_out
 from forecause.data.windows import Windows
-from forecause.diagnostics.alerts import find_alerts
+from forecause.diagnostics.alerts import NO_PROMISE, find_alerts
 from forecause.diagnostics.lag_window import propose_max_lag
 from forecause.diagnostics.power import Learned
 from forecause.diagnostics.regimes import Regimes, find_regimes
 from forecause.discovery import Discovery
+from forecause.edges.certainty import with_grades
 from forecause.edges.knowledge import Candidates
 from forecause.edges.reading import (
     ReadingContext,
@@ -41,7 +43,7 @@ from forecause.edges.reading import (
     test_candidates,
     usual_fdr,
 )
-from forecause.errors import InputError
+from forecause.errors import ForecauseWarning, InputError
 from forecause.forecast.forecaster import Forecaster
 from forecause.forecast.selection import UNLIMITED, Plan, specs_tried
 from forecause.forecast.training import distributed
@@ -185,7 +187,8 @@ def discover(
     Returns
     -------
     Discovery
-        The graph, the scores behind it, the forecaster, and reasons for doubt.
+        The graph, the scores behind it, the forecaster, and reasons for doubt. Where no error
+        rate can be promised a ForecauseWarning says why, and so does `doubts`.
 
     Examples
     --------
@@ -199,7 +202,10 @@ def discover(
     if not isinstance(workers, Workers) or not isinstance(progress, Progress | None):
         raise InputError("workers must be fc.Workers and progress a fc.Progress.")
     with progress if progress is not None else usual_progress() as listener:
-        return run_method(data, Config.of(config, **options), Run(workers, listener))
+        found = run_method(data, Config.of(config, **options), Run(workers, listener))
+    if found.doubts:
+        warn(f"{NO_PROMISE}: {found.doubts[0]}", ForecauseWarning, stacklevel=3)
+    return found
 
 
 OPTIONS = frozenset(discover.__annotations__) - {"data", "workers", "progress", "config", "return"}
@@ -234,6 +240,8 @@ def run_method(data: Any, config: Config, run: Run) -> Discovery:
     tested = test_candidates(windows, relevance, context)
     graph = choose_edges(tested, context)
     windows = replace(windows, panel=replace(panel, notes=(*read.notes, *run.notes)))
+    alerts = find_alerts(windows, fitted, graph)
+    graph = with_grades(graph, doubted=any(alert.grave for alert in alerts))
     return Discovery(
         graph=graph,
         relevance=tested.whole,
@@ -249,7 +257,7 @@ def run_method(data: Any, config: Config, run: Run) -> Discovery:
         regimes=regimes,
         panel=read,
         windows=windows,
-        alerts=find_alerts(windows, fitted, graph),
+        alerts=alerts,
     )
 
 

@@ -46,6 +46,11 @@ class Result:
         """What edges were chosen by, (target, source, lag)."""
         return self.relevance["relevance"]
 
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why no error rate can be promised for the graph, in sentences; empty if it can."""
+        return tuple(alert.sentence for alert in self.alerts if alert.grave)
+
     def panel_of(self, data: Any = None) -> Panel:
         """The data of the run, or `data` with the same variables."""
         if data is None:

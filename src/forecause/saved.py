@@ -113,6 +113,7 @@ class SavedAlert(Saved):
     code: StrictStr
     sentence: StrictStr
     variables: list[StrictStr]
+    grave: bool = False
 
 
 class SavedRelevance(Saved):

@@ -281,7 +281,7 @@ def _restore(folder: Path, run: saved.SavedRun, about: dict[str, Any]) -> Discov
         config=Config.from_json(run.settings),
         data=data,
         evidence=shown,
-        alerts=tuple(Alert(a.code, a.sentence, tuple(a.variables)) for a in run.alerts),
+        alerts=tuple(Alert(a.code, a.sentence, tuple(a.variables), a.grave) for a in run.alerts),
         measured_power=_power(current(folder, POWER)),
         regimes=Regimes.from_dict(about["regimes"], data.rows) if run.regimes else None,
     )

@@ -66,7 +66,7 @@ def test_the_last_value_may_be_the_better_forecast():
     walk = np.cumsum(noise(120, 3, seed=4), axis=0)
     alert = alerts_of(walk, max_lag=8, select="top-k", k=1)["naive-wins"]
     assert alert.variables
-    assert "try differences from row to row" in alert.sentence
+    assert "try --difference" in alert.sentence
 
 
 def test_too_few_rows_for_the_inputs():
@@ -122,14 +122,14 @@ def test_a_random_walk_and_a_trend_wander():
     walk = np.hstack([np.cumsum(noise(2000, 1), axis=0), noise(2000, 1, seed=1)])
     assert alerts_of(walk, names="wn")["wandering"].variables == ("w",)
     trend = np.hstack([noise(2000, 1) + np.linspace(0, 40, 2000)[:, None], noise(2000, 1, seed=1)])
-    assert alerts_of(trend, names="tn")["wandering"].variables == ("t",)
+    assert alerts_of(trend, names="tn", trend="none")["wandering"].variables == ("t",)
     assert "wandering" not in alerts_of(autoregressive(noise(), 0.9), names="ab")
 
 
 def test_a_level_that_shifts():
     values = noise()
     values[1000:, 1] += 1.5
-    alert = alerts_of(values, names="ab")["changing-level"]
+    alert = alerts_of(values, names="ab", trend="none")["changing-level"]
     assert alert.variables == ("b",)
     assert "b (+1.22 sd)" in alert.sentence
 

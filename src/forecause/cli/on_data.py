@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from warnings import catch_warnings, simplefilter
 
 import typer
 
@@ -34,6 +35,7 @@ from forecause.cli.options import (
 )
 from forecause.cli.writing import Force, Out, Output
 from forecause.config import ByName, HeadChoice, PresetName, ReadoutName, RuleName
+from forecause.errors import ForecauseWarning
 
 
 @app.command()
@@ -190,7 +192,9 @@ def discover(
         examine_file(json)
     with joined() as ranks, terminal.progress(quiet or not ranks.first) as progress:
         workers = asked_workers(ray, None)
-        found = run(one_or_all(data), **options, workers=workers, progress=progress)
+        with catch_warnings():  # doubts are printed first of all
+            simplefilter("ignore", ForecauseWarning)
+            found = run(one_or_all(data), **options, workers=workers, progress=progress)
         if power:
             found = found.with_power(progress=progress, workers=power_workers(found, ray))
         progress.step("writing the results", 0.0)

@@ -16,11 +16,13 @@ import pandas as pd
 from forecause.data.variables import Variables
 from forecause.data.windows import Windows
 from forecause.diagnostics import stationarity
+from forecause.diagnostics.doubts import Doubt, find_doubts
 from forecause.forecast.forecaster import Forecaster, residuals_of
 from forecause.forecast.selection import Fitted
 from forecause.graph.lagged import LaggedGraph
 from forecause.regression.residuals import Array, Residuals
 
+NO_PROMISE = "No error rate can be promised"
 MOST_WINDOWS = 20_000  # looked at
 WORK = 400_000_000  # windows * variables^2 correlated per lag, at most
 LEVEL = 0.001  # of each check, shared by all it compares
@@ -39,11 +41,15 @@ SHOWN = 3  # examples in a sentence
 
 @dataclass(frozen=True)
 class Alert:
-    """A reason for doubt: a short code, a sentence with figures, the variables it is about."""
+    """A reason for doubt: a short code, a sentence with figures, the variables it is about.
+
+    With a `grave` one no error rate can be promised for the graph.
+    """
 
     code: str
     sentence: str
     variables: tuple[str, ...] = ()
+    grave: bool = False
 
     def __str__(self) -> str:
         return self.sentence
@@ -66,13 +72,22 @@ def find_alerts(windows: Windows, fitted: Fitted, graph: LaggedGraph) -> tuple[A
     if len(looked) < len(windows):
         seen = f"Seen in {len(looked):,} of {len(windows):,} windows, spread over all rows."
         from_sample = tuple(replace(a, sentence=f"{a.sentence} {seen}") for a in from_sample)
-    return (
+    found = (
         *_skill(_shares(forecaster, fitted.early, fitted.late), losses, graph),
         *_few_rows(windows, losses),
         *_few_rows_in_domains(windows, graph),
         *_misfit(graph),
         *from_sample,
     )
+    return _with_doubts(found, find_doubts(windows))
+
+
+def _with_doubts(alerts: Sequence[Alert], doubts: Sequence[Doubt]) -> tuple[Alert, ...]:
+    """The grave ones first; of an alert and a doubt about the same thing, one sentence stays."""
+    grave = {d.code: Alert(d.code, d.sentence, d.variables, True) for d in doubts}
+    said = {alert.code: replace(alert, grave=True) for alert in alerts if alert.code in grave}
+    others = [alert for alert in alerts if alert.code not in grave]
+    return (*(said.get(code, alert) for code, alert in grave.items()), *others)
 
 
 def _shares(forecaster: Forecaster, early: Windows, late: Windows) -> Array:
@@ -122,8 +137,8 @@ def _skill(shares: Array, losses: pd.DataFrame, graph: LaggedGraph) -> Iterator[
         yield Alert(
             "naive-wins",
             f"Repeating the last value forecasts {shown} at least as well as the forecaster does "
-            "(held-out loss), so the edges found there carry little weight; try differences "
-            "from row to row, more rows or another forecaster.",
+            "(held-out loss), so the edges found there carry little weight; try --difference, more "
+            "rows or another forecaster.",
             tuple(lazy),
         )
 
@@ -227,7 +242,7 @@ def _memory(residuals: Residuals, coding: Variables, max_lag: int) -> Iterator[A
             "short-window",
             "Something older than the lag window still tells about what the forecaster leaves "
             f"unexplained (correlation): {_described(beyond, names)}; try --max-lag "
-            f"{beyond[0][3]} or more, or remove a season or trend first.",
+            f"{beyond[0][3]} or more, or name the period of a season with --season.",
             _named(names, [(i, j) for _, i, j, _ in beyond]),
         )
     if within:
@@ -255,8 +270,7 @@ def _changes(windows: Windows, forecaster: Forecaster) -> Iterator[Alert]:
         yield Alert(
             "wandering",
             f"{shown} may wander without a level to return to (the share of a shock that stays, "
-            "about 1), which makes unrelated variables look related; try differences from row to "
-            "row or remove the trend.",
+            "about 1), which makes unrelated variables look related; try --difference.",
             tuple(names[i] for i in places),
         )
     moved = stationarity.level_change(windows)
@@ -266,8 +280,8 @@ def _changes(windows: Windows, forecaster: Forecaster) -> Iterator[Alert]:
         names,
         _one_each(shifts, moved.size, coding),
         [f"{size:+.2f} sd" for size in moved.size],
-        "The mean of {} differs between the earlier and the later half of the data; remove the "
-        "trend or look at each part by itself.",
+        "The mean of {} differs between the earlier and the later half of the data; let --trend "
+        "auto take it out, try --difference or find regimes with --regimes auto.",
     )
     noise = stationarity.noise_change(windows)
     far = np.abs(np.log(np.maximum(noise.size, 1e-12))) > np.log(LEAST_RATIO)

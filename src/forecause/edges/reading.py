@@ -19,6 +19,7 @@ from forecause.data.variables import Variables
 from forecause.data.windows import Windows
 from forecause.edges import edge_tests, variance_p_values
 from forecause.edges import select as rules
+from forecause.edges.certainty import certainty
 from forecause.edges.knowledge import Candidates, with_required
 from forecause.edges.learner_tests import with_learner
 from forecause.edges.own_tests import Fit, OwnTests
@@ -36,7 +37,7 @@ LEAST_SHARE = 0.003  # of what moves a target, below which an input is not calle
 SUSPECT_SHARE = 0.02  # from which an input's products are tested whatever it shows alone
 FEW_WINDOWS = 1500  # below which 5 % false edges are accepted instead of 2 %
 WINDOWS_PER_INPUT = 2  # a domain with fewer gets no graph of its own
-EDGE_DETAILS = ("q_value", "stability", "mean_rank", "sd_rank", "sign_consistency")
+EDGE_DETAILS = ("q_value", "certainty", "stability", "mean_rank", "sd_rank", "sign_consistency")
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +111,7 @@ def test_candidates(windows: Windows, read: Statistics, context: ReadingContext)
     whole["p_value"] = np.minimum(each["p_value"].min("domain") * len(tested), 1.0)
     whole["stability"] = each["stability"].max("domain")
     whole["q_value"] = _q_values(whole["p_value"])
+    whole["certainty"] = each["certainty"].max("domain")
     return replace(read, whole=_with_learners(whole, list(tested.values())), domains=tested)
 
 
@@ -209,6 +211,7 @@ def _tests(
         unknown = xr.full_like(scores, np.nan)
         tests = xr.Dataset({"p_value": unknown, "stability": unknown})
     tests["q_value"] = _q_values(tests["p_value"])
+    tests["certainty"] = certainty(windows, tests["q_value"])
     return tests
 
 

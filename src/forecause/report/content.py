@@ -24,6 +24,10 @@ GLOSSARY = {
     "sign": "1 raises, -1 lowers.",
     "share": "Share of all that moves the target.",
     "confidence": "One minus the q-value, unless the run says otherwise.",
+    "certainty": "Roughly the chance that the edge is true: its q-value, and how it survives in "
+    "each half of time, with a longer window, and with lines as well as curves.",
+    "grade": "firm, likely or tentative: the word for the certainty; all tentative where no error "
+    "rate can be promised.",
     "q_value": "Expected share of false edges among those at least as significant.",
     "mean_rank": "Mean place among the target's candidates over the samples; the strongest ranks "
     "highest.",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment
 
 from forecause._version import __version__
+from forecause.diagnostics.alerts import NO_PROMISE
 from forecause.errors import InputError
 from forecause.graph.formats.textfile import save_text, text_of
 from forecause.graph.lagged import LaggedGraph
@@ -57,7 +58,7 @@ def write_report(
         data=_embedded(data),
         several=bool(found.graph.domains or compare),
         headline=_headline(found),
-        verdict=verdict(found),
+        verdict=[*found.doubts[:1], *verdict(found)],
         notes=_notes(found),
         alerts=_alerts(found),
         facts=_facts(found),
@@ -101,7 +102,8 @@ def _embedded(data: dict[str, Any]) -> str:
 def _headline(found: Result) -> str:
     edges, variables = len(found.graph), len(found.data.variables)
     links = "No link" if not edges else f"{edges} link{'s' if edges > 1 else ''}"
-    return f"{links} among {variables} variable{'s' if variables > 1 else ''}"
+    among = f"{links} among {variables} variable{'s' if variables > 1 else ''}"
+    return f"{NO_PROMISE}: {among}, all of them tentative" if found.doubts and edges else among
 
 
 def _notes(found: Result) -> list[str]:
@@ -110,7 +112,8 @@ def _notes(found: Result) -> list[str]:
 
 
 def _alerts(found: Result) -> list[str]:
-    return [alert.sentence for alert in found.alerts]
+    shown = set(found.doubts[:1])  # at the head of the page
+    return [alert.sentence for alert in found.alerts if alert.sentence not in shown]
 
 
 def _facts(found: Result) -> list[tuple[str, str]]:

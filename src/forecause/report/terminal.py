@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from forecause.diagnostics.alerts import NO_PROMISE
 from forecause.progress import QUIET, Progress, TerminalProgress
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ def show_discovery(found: Result, folder: Path) -> None:
     """The strongest edges, how well each variable is forecast, and where the results are."""
     console = Console()
     data = found.data
+    for doubt in found.doubts:
+        console.print(Text(f"{NO_PROMISE}: {doubt}", style="bold"), soft_wrap=True)
     for note in data.notes:
         console.print(Text(note))
     console.print(
@@ -55,6 +58,8 @@ def show_discovery(found: Result, folder: Path) -> None:
         console.print(Text(_in_common(found)))
         console.print(_domain_table(found))
     for alert in found.alerts:
+        if alert.grave:  # said first
+            continue
         console.print(Text(f"note: {alert.sentence}"), soft_wrap=True)
     if found.measured_power:
         console.print(Text(f"note: {found.measured_power.sentence}"), soft_wrap=True)
@@ -115,13 +120,14 @@ def show_json(value: Any) -> None:
 
 
 def _edge_table(found: Result) -> Table:
-    table = Table("source", "target", "lag", "score", "effect", "share", "confidence")
+    table = Table("source", "target", "lag", "score", "effect", "share", "confidence", "grade")
     for edge in found.graph.edges.head(MOST_EDGES).to_dict(orient="records"):
         table.add_row(
             Text(str(edge["source"])),
             Text(str(edge["target"])),
             str(edge["lag"]),
             *[_number(edge[name]) for name in ("score", "effect", "share", "confidence")],
+            str(edge.get("grade") or "-"),
         )
     return table
 

@@ -7,7 +7,7 @@ const curves = new Map((evidence.edges || []).map((entry) => {
 }));
 const WORDS = { up: "raises", down: "lowers", both: "moves" };
 const TITLES = {
-  score: "score", effect: "effect (sd)", share: "share of target", confidence: "confidence", q_value: "q-value", mean_rank: "mean rank",
+  score: "score", effect: "effect (sd)", share: "share of target", confidence: "confidence", certainty: "certainty", grade: "grade", q_value: "q-value", mean_rank: "mean rank",
   sd_rank: "sd of rank", stability: "stability", sign_consistency: "sign consistency",
 };
 

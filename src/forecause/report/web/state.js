@@ -28,7 +28,7 @@ function directionOf(edge) {
 }
 
 function confidenceOf(edge) {
-  return edge.confidence ?? (edge.q_value == null ? null : 1 - edge.q_value);
+  return edge.certainty ?? edge.confidence ?? (edge.q_value == null ? null : 1 - edge.q_value);
 }
 
 // One graph of the page: all data, a domain or regime, or another run.

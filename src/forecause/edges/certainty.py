@@ -1,0 +1,183 @@
+"""How sure an edge is: its own evidence, and how it survives other reasonable analyses.
+
+An edge that one test chose is tested again in closed form: in each half of time, with a longer
+window, and with lines as well as with curves. The certainty is a number in [0, 1], roughly the
+chance that the edge is true; its grade is firm, likely or tentative.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import xarray as xr
+from scipy import stats
+
+from forecause.data.variables import Variables
+from forecause.data.windows import Windows
+from forecause.errors import InputError
+from forecause.graph.lagged import LaggedGraph
+
+LONGER_BY = 3  # lags that the longer window has more
+WINDOWS_PER_FEATURE = 4  # with fewer, curves are not tried in a re-test
+MOST_WINDOWS = 10_000  # looked at
+MOST_INPUTS = 400  # with more, an edge's own q-value decides alone
+MOST_CURVES = 120  # inputs that curves are tried of
+KNOT_QUANTILES = (0.05, 0.35, 0.65, 0.95)
+CURVE_FEATURES = len(KNOT_QUANTILES) - 1  # numbers of a curve
+LARGEST_LEVERAGE = 0.99
+PIECE = 2_000_000  # numbers of the covariances' summands held together
+MOST_EVIDENCE = 12.0  # powers of ten of a p-value; more says nothing more
+FIRM, LIKELY = 0.95, 0.8  # least certainties of the grades
+# Weights of the evidence of each analysis, square roots of powers of ten, by logistic regression
+# over chosen edges of simulated, seasonal and unlinked systems.
+INTERCEPT, OWN, WEAKER_HALF, LONGER, WEAKER_MODEL = -6.1, 2.0, 0.5, 1.6, 0.9
+
+Array = npt.NDArray[np.float64]
+Grade = Literal["firm", "likely", "tentative"]
+
+
+def certainty(windows: Windows, q_values: xr.DataArray) -> xr.DataArray:
+    """A number in [0, 1] for every candidate (target, source, lag); NaN where it is untested."""
+    own = _evidence(q_values.values)
+    half = longer = model = own
+    if windows.inputs <= MOST_INPUTS and len(windows) > 2 * windows.inputs:
+        looked = windows.spread(MOST_WINDOWS)
+        early, late = looked.split(0.5)
+        line, curve = _p_values(looked, False), _p_values(looked, True)
+        model = np.minimum(_evidence(line), _evidence(curve))
+        half = np.minimum(_evidence(_either(early)), _evidence(_either(late)))
+        longer = _evidence(_longer(looked, _smaller(line, curve)))
+    total = INTERCEPT + OWN * own + WEAKER_HALF * half + LONGER * longer + WEAKER_MODEL * model
+    sure = 1 / (1 + np.exp(-total))
+    return q_values.copy(data=np.where(np.isfinite(q_values.values), sure, np.nan))
+
+
+def grade(sure: float) -> Grade:
+    """The word for a certainty."""
+    if sure >= FIRM:
+        return "firm"
+    return "likely" if sure >= LIKELY else "tentative"
+
+
+def with_grades(graph: LaggedGraph, doubted: bool = False) -> LaggedGraph:
+    """The graph with a grade for every edge, tentative throughout where the run is doubted."""
+
+    def graded(edges: pd.DataFrame) -> pd.DataFrame:
+        if "certainty" not in edges:
+            return edges
+        words = ["tentative" if doubted else grade(sure) for sure in edges["certainty"]]
+        return edges.assign(grade=pd.Series(words, index=edges.index, dtype=object))
+
+    parts = {name: replace(part, edges=graded(part.edges)) for name, part in graph.domains.items()}
+    return replace(graph, edges=graded(graph.edges), domains=parts)
+
+
+def _evidence(p_values: Array) -> Array:
+    """Square root of the powers of ten, about proportional to a t-value."""
+    powers = -np.log10(np.clip(np.nan_to_num(p_values, nan=1.0), 10**-MOST_EVIDENCE, 1.0))
+    return np.asarray(np.sqrt(powers))
+
+
+def _either(windows: Windows) -> Array:
+    """The smaller p-value of lines and curves, times two."""
+    return _smaller(_p_values(windows, False), _p_values(windows, True))
+
+
+def _smaller(line: Array, curve: Array) -> Array:
+    return line if curve is line else np.minimum(2 * np.minimum(line, curve), 1.0)
+
+
+def _longer(looked: Windows, usual: Array) -> Array:
+    """p-values beside lags before the window, as they are where there are too few such rows."""
+    try:
+        every = Windows.of(looked.panel, looked.max_lag + LONGER_BY)
+    except InputError:
+        return usual
+    kept = every.at(np.flatnonzero(np.isin(every.rows, looked.rows)))
+    if len(kept) <= 2 * kept.inputs:
+        return usual
+    lines, curves = (_p_values(kept, curved, looked.max_lag) for curved in (False, True))
+    return _smaller(lines, curves)
+
+
+def _p_values(windows: Windows, curved: bool, max_lag: int | None = None) -> Array:
+    """HC3 tests of every input given all others, (target, source, lag) of variables.
+
+    Lags beyond `max_lag` stand beside the inputs and are not tested. Curves fall back to lines
+    where there are too few windows for them.
+    """
+    lag, columns = max_lag or windows.max_lag, windows.shape[1]
+    inputs = lag * columns
+    curved = curved and inputs <= MOST_CURVES
+    curved = curved and len(windows) >= WINDOWS_PER_FEATURE * CURVE_FEATURES * inputs
+    batch = windows.draw(np.arange(len(windows)))
+    past = batch.past.double().numpy()[:, ::-1]  # (window, lag, column), the latest first
+    features = curve_features(past[:, :lag]) if curved else past[:, :lag, :, None]
+    tested = features.reshape(len(past), -1)
+    beside = past[:, lag:].reshape(len(past), -1)
+    design = np.hstack([tested, np.ones((len(past), 1)), beside])
+    found = wald_p_values(design, batch.target.double().numpy(), inputs, features.shape[-1])
+    by_column = found.reshape(columns, lag, columns).transpose(0, 2, 1)
+    return _of_variables(by_column, windows.panel.coding)
+
+
+def _of_variables(p_values: Array, coding: Variables) -> Array:
+    """p-values of columns as those of variables: of labels the smallest, times their number."""
+    if not coding.labels:
+        return p_values
+    count = len(coding.variables)
+    found = np.ones((count, count, p_values.shape[2]))
+    for target, source in np.ndindex(count, count):
+        block = p_values[np.ix_(coding.columns(target), coding.columns(source))]
+        tests = block.shape[0] * block.shape[1]
+        found[target, source] = np.minimum(block.min((0, 1)) * tests, 1.0)
+    return found
+
+
+def wald_p_values(design: Array, targets: Array, groups: int, size: int) -> Array:
+    """HC3 tests of `groups` groups of `size` columns each, from the first column on.
+
+    design (window, column), targets (window, target) -> (target, group).
+    """
+    scaled = design / np.maximum(np.sqrt((design**2).mean(0)), 1e-300)
+    inverse = np.linalg.pinv(scaled.T @ scaled, hermitian=True)
+    influence = scaled @ inverse  # (window, column)
+    leverage = (influence * scaled).sum(1, keepdims=True)
+    coefficients = influence.T @ targets  # (column, target)
+    errors = targets - scaled @ coefficients
+    errors /= 1 - np.minimum(leverage, LARGEST_LEVERAGE)
+    weights = errors**2
+    freedom = max(len(design) - design.shape[1], 1)
+    own = influence[:, : groups * size].reshape(len(design), groups, size)
+    step = max(1, PIECE // (groups * size**2))
+    covariance = np.zeros((targets.shape[1], groups * size**2))
+    for start in range(0, len(design), step):
+        part = own[start : start + step]
+        outer = (part[..., :, None] * part[..., None, :]).reshape(len(part), -1)
+        covariance += weights[start : start + step].T @ outer
+    blocks = covariance.reshape(-1, groups, size, size)
+    trace = np.trace(blocks, axis1=2, axis2=3)[..., None, None]
+    blocks = blocks + (1e-10 * trace + 1e-300) * np.eye(size)
+    beta = coefficients[: groups * size].T.reshape(-1, groups, size)
+    solved = np.linalg.solve(blocks, beta[..., None])[..., 0]
+    return np.asarray(stats.f.sf((beta * solved).sum(-1) / size, size, freedom))
+
+
+def curve_features(past: Array) -> Array:
+    """A line and bends of every input: (window, lag, column) -> (..., feature).
+
+    Natural cubic splines by truncated powers at the knots (Hastie, Tibshirani, Friedman).
+    """
+    knots = np.quantile(past[:, 0], KNOT_QUANTILES, axis=0)  # (knot, column)
+    spread = np.maximum(knots[-1] - knots[0], 1e-12)
+
+    def cubic(place: int) -> Array:
+        above = np.maximum(past - knots[place], 0) ** 3 - np.maximum(past - knots[-1], 0) ** 3
+        return np.asarray(above / (spread**2 * np.maximum(knots[-1] - knots[place], 1e-12)))
+
+    last = cubic(len(knots) - 2)
+    return np.stack([past, *(cubic(k) - last for k in range(len(knots) - 2))], axis=-1)
