@@ -1,3 +1,5 @@
+import base64
+import hashlib
 import json
 import re
 import shutil
@@ -145,3 +147,17 @@ def test_dates_give_delays_in_time(tmp_path):
 def test_every_part_of_the_page_is_small_enough_to_read():
     for name in (*SCRIPTS, *STYLES, "page.html.j2"):
         assert len(_file(name).splitlines()) <= 400
+
+
+def test_the_policy_lets_in_this_style_and_script_alone(tmp_path):
+    page = three_variables().report(tmp_path / "page.html").read_text()
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)[1]
+    assert "unsafe" not in policy
+    for name, pattern in (
+        ("style", r"<style>(.*?)</style>"),
+        ("script", r"<script>(.*?)</script>"),
+    ):
+        (text,) = re.findall(pattern, page, re.S)
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{name}-src 'sha256-{digest}'" in policy
+    assert " style=" not in page

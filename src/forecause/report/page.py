@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import re
+from base64 import b64encode
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,10 +54,15 @@ def write_report(
     """Render the page; names from the data are escaped, never interpreted."""
     data = page_data(found, compare, truth)
     template = Environment(autoescape=True, trim_blocks=True).from_string(_file("page.html.j2"))
+    quality = _quality(found)
+    style = "\n".join([*(_file(name) for name in STYLES), *_place_rules(quality)])
+    script = "(() => {\n'use strict';\n" + "\n".join(_file(name) for name in SCRIPTS) + "})();\n"
     page = template.render(
         version=__version__,
-        style="\n".join(_file(name) for name in STYLES),
-        script="(() => {\n'use strict';\n" + "\n".join(_file(name) for name in SCRIPTS) + "})();\n",
+        style=style,
+        style_hash=_policy_hash(style),
+        script=script,
+        script_hash=_policy_hash(script),
         data=_embedded(data),
         several=bool(found.graph.domains or compare),
         headline=_headline(found),
@@ -63,11 +71,11 @@ def write_report(
         alerts=_alerts(found),
         facts=_facts(found),
         assumptions=assumptions(found),
-        quality=_quality(found),
+        quality=quality,
         has_var=_has_var(found),
         loss_name="held-out squared error" + (" (labels: Brier)" if found.data.labels else ""),
         has_surprise=found.nll is not None,
-        mean_place=round(100 / WORST, 1),
+        mean_place=_place(1.0),
         reproduction=_reproduction(found),
     )
     save_text(page, path)
@@ -159,7 +167,7 @@ def _quality(found: Result) -> list[dict[str, Any]]:
                 "surprise": _surprise(found, str(name)),
                 "own_place": _place(loss),
                 "naive_place": _place(naive),
-                "var_place": _place(var) if has_var else 0,
+                "var_place": _place(var) if has_var else "",
             }
         )
     return rows
@@ -177,8 +185,22 @@ def _change(loss: float, other: float) -> str:
     return "±0 %" if abs(change) < 0.0005 else f"{change:+.1%}".replace("%", " %").replace("-", "−")
 
 
-def _place(loss: float) -> float:
-    return round(100 * min(max(loss / WORST, 0.0), 1.0), 1)
+def _place(loss: float) -> str:
+    """The class that puts a dot at its place; the page's policy allows no style on elements."""
+    share = min(max(loss / WORST, 0.0), 1.0) if math.isfinite(loss) else 1.0
+    return f"at-{round(1000 * share)}"
+
+
+def _place_rules(quality: list[dict[str, Any]]) -> list[str]:
+    """What the classes of `_place` mean."""
+    cells = (row[name] for row in quality for name in ("own_place", "naive_place", "var_place"))
+    used = sorted({_place(1.0), *cells} - {""})
+    return [f".{name} {{ left: {int(name.removeprefix('at-')) / 10:g}%; }}" for name in used]
+
+
+def _policy_hash(text: str) -> str:
+    """What the page's policy lets in: this text and no other."""
+    return "'sha256-" + b64encode(sha256(text.encode("utf-8")).digest()).decode() + "'"
 
 
 def _reproduction(found: Result) -> list[tuple[str, str]]:

@@ -347,3 +347,12 @@ def test_score_order_is_checked_so_that_no_axis_is_swapped():
     )
     with pytest.raises(InputError, match="sources of the scores"):
         LaggedGraph(("a", "b"), 1, small_graph().edges.iloc[:0], scores)
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+x", "-x", "@sum", "\t=x", "'=x", "''-x", "'x", "x=1"])
+def test_names_that_a_spreadsheet_would_run_are_text_and_round_trip(name):
+    graph = LaggedGraph.from_edges([name, "b"], 1, [(name, "b", 1)])
+    text = to_csv(graph)
+    cell = text.splitlines()[1].lstrip('"')
+    assert cell.lstrip()[0] not in "=+-@"
+    assert read_csv(text, [name, "b"]) == graph

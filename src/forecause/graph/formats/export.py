@@ -38,6 +38,7 @@ __all__ = [
     "to_tigramite",
 ]
 
+FORMULA = re.compile(r"'*\s*[=+\-@]")  # text that spreadsheets run, marked as text or not
 MARK = re.compile("[-<ox+].[->ox+]")  # tigramite's links, such as --> o-> <-> x-x
 
 # Characters XML cannot hold are written as _xHHHH_, the way office documents do.
@@ -46,8 +47,14 @@ ESCAPED = re.compile("_x([0-9A-F]{4})_")
 
 
 def to_csv(graph: LaggedGraph, path: str | Path | None = None) -> str:
-    """The edge table as CSV with a header, strongest edge first."""
-    rows = [list(graph.edges.columns), *(edge.values() for edge in edge_records(graph.edges))]
+    """The edge table as CSV with a header, strongest edge first.
+
+    Text that a spreadsheet would run, such as =1+1, has a ' before it; `read_csv` takes it off.
+    """
+    names = list(graph.edges.columns)
+    rows: list[list[Cell]] = [[*names]]
+    for edge in edge_records(graph.edges):
+        rows.append([_no_formula(name, edge[name]) for name in names])
     lines = [",".join(_csv_cell(cell) for cell in row) for row in rows]
     return save_text("".join(f"{line}\n" for line in lines), path)
 
@@ -65,7 +72,9 @@ def read_csv(
         raise InputError(f"An edge table needs the columns {EDGE_COLUMNS}; {missing} are missing.")
     if uneven := [i for i, row in enumerate(rows, 1) if len(row) != len(header)]:
         raise InputError(f"Row {uneven[0]} of the edge table has not {len(header)} cells.")
-    columns: dict[str, list[Any]] = {n: [row[i] for row in rows] for i, n in enumerate(header)}
+    columns: dict[str, list[Any]] = {
+        name: [_as_written(name, row[i]) for row in rows] for i, name in enumerate(header)
+    }
     for name in set(columns) - {"source", "target"}:
         columns[name] = _typed(columns[name])
     records = [{name: columns[name][i] for name in header} for i in range(len(rows))]
@@ -177,6 +186,17 @@ def from_tigramite(links: npt.NDArray[np.str_], variables: Sequence[str]) -> Lag
     if all(record["mark"] == CAUSE for record in records):
         records = [{k: v for k, v in record.items() if k != "mark"} for record in records]
     return LaggedGraph(tuple(variables), links.shape[2] - 1, edge_table(records))
+
+
+def _no_formula(column: str, cell: Cell) -> Cell:
+    """Text that a spreadsheet would take for a formula, marked as text; tigramite's marks stay."""
+    if isinstance(cell, str) and column != "mark" and FORMULA.match(cell):
+        return f"'{cell}"
+    return cell
+
+
+def _as_written(column: str, cell: str) -> str:
+    return cell[1:] if column != "mark" and cell[:1] == "'" and FORMULA.match(cell) else cell
 
 
 def _csv_cell(cell: Cell) -> str:
