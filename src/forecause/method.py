@@ -43,6 +43,7 @@ from forecause.edges.reading import (
     test_candidates,
     usual_fdr,
 )
+from forecause.edges.summary_tests import summary_edges
 from forecause.errors import ForecauseWarning, InputError
 from forecause.forecast.forecaster import Forecaster
 from forecause.forecast.selection import UNLIMITED, Plan, specs_tried
@@ -239,6 +240,9 @@ def run_method(data: Any, config: Config, run: Run) -> Discovery:
     relevance = read_relevance(fitted.forecaster, windows, context, parts)
     tested = test_candidates(windows, relevance, context)
     graph = choose_edges(tested, context)
+    if config.edges.tested:
+        pairs = summary_edges(windows, tested.whole["p_value"], candidates.allowed)
+        graph = replace(graph, summary=pairs)
     windows = replace(windows, panel=replace(panel, notes=(*read.notes, *run.notes)))
     alerts = find_alerts(windows, fitted, graph)
     graph = with_grades(graph, doubted=any(alert.grave for alert in alerts))

@@ -51,6 +51,15 @@ class Result:
         """Why no error rate can be promised for the graph, in sentences; empty if it can."""
         return tuple(alert.sentence for alert in self.alerts if alert.grave)
 
+    @property
+    def summary(self) -> pd.DataFrame | None:
+        """Whether one variable drives another at any lag: source, target, p, q.
+
+        Each pair is tested over all lags, with a false discovery rate of its own: keep what has a
+        q of at most the accepted share. None where edges are not chosen by tests.
+        """
+        return self.graph.summary
+
     def panel_of(self, data: Any = None) -> Panel:
         """The data of the run, or `data` with the same variables."""
         if data is None:

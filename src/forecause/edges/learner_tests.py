@@ -24,9 +24,9 @@ from forecause.edges.learned_evidence import (
 )
 from forecause.edges.misfit import Layout, Misfit
 from forecause.edges.nested_models import DRAWS, MOST_FILLED
+from forecause.edges.select import q_values
 from forecause.edges.tested_windows import TestedWindows, by_group
 from forecause.edges.wave_tests import CLEAR
-from forecause.regression.fdr import adjusted_p_values
 
 LEAST_WINDOWS = 400  # with fewer, half of them teach no learner anything
 WINDOWS_PER_INPUT = 10
@@ -74,11 +74,11 @@ def with_learner(
             found.take_p_values(part)
     if not parts:
         return closed
-    q_values = adjusted_p_values(found.p_values)
-    passed = int((q_values <= fdr).sum())
+    adjusted = np.asarray(by_group(q_values(np.asarray(data.by_lag(found.p_values), dtype=float))))
+    passed = int((adjusted <= fdr).sum())
     level = fdr * passed / max(int(np.isfinite(found.p_values).sum()), 1)
     for part in parts:
-        found.take_details(part, level, q_values <= fdr)
+        found.take_details(part, level, np.asarray(adjusted <= fdr))
     return found.dataset(closed, data)
 
 

@@ -29,7 +29,6 @@ from forecause.graph.axes import by_step
 from forecause.graph.domains import with_domains
 from forecause.graph.lagged import LaggedGraph
 from forecause.progress import QUIET, Progress
-from forecause.regression.fdr import adjusted_p_values
 
 READ_WINDOWS = 2000  # windows the relevance is averaged over
 LEAST_READ = 500  # of every domain, if there are that many
@@ -254,13 +253,4 @@ def _signs(effect: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
 
 
 def _q_values(p_values: xr.DataArray) -> xr.DataArray:
-    """Adjusted p-values (target, source, lag), of self-links and of links between variables apart.
-
-    Self-links are many and easy to find; adjusted together with them, more than the accepted share
-    of the links between variables would be false.
-    """
-    adjusted = np.empty(p_values.shape)
-    own = np.eye(len(p_values), dtype=bool)  # (target, source)
-    for kind in (own, ~own):
-        adjusted[kind] = adjusted_p_values(p_values.values[kind])
-    return p_values.copy(data=adjusted)
+    return p_values.copy(data=rules.q_values(p_values.values))

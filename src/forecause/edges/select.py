@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
 from forecause.errors import InputError
+from forecause.regression.fdr import adjusted_p_values
 
 
 def top_k(scores: xr.DataArray, k: int) -> xr.DataArray:
@@ -45,6 +47,19 @@ def false_discovery(
     if not 0 < fdr < 1:
         raise InputError(f"The false discovery rate must lie between 0 and 1, found {fdr}.")
     return (q_values <= fdr) & (target_shares(scores) >= least_share)
+
+
+def q_values(p_values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Adjusted p-values (target, source, ...), of self-links and of links between variables apart.
+
+    Self-links are many and easy to find; adjusted together with them, more than the accepted share
+    of the links between variables would be false.
+    """
+    adjusted = np.empty(p_values.shape)
+    own = np.eye(len(p_values), dtype=bool)  # (target, source)
+    for kind in (own, ~own):
+        adjusted[kind] = adjusted_p_values(p_values[kind])
+    return adjusted
 
 
 def target_shares(scores: xr.DataArray) -> xr.DataArray:

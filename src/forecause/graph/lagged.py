@@ -24,6 +24,8 @@ class LaggedGraph:
     first. `scores`, where known, ranks every candidate and has the axes (target, source, lag).
     Lag 0 marks an instantaneous edge. A column `mark` tells of edges that are not, or not surely,
     causes (see graph.edge_table). `domains` holds one graph per known domain or regime.
+    `summary`, where known, tells for every pair of variables whether one drives the other at all:
+    source, target, p and q.
 
     Examples
     --------
@@ -40,6 +42,7 @@ class LaggedGraph:
     edges: pd.DataFrame
     scores: xr.DataArray | None = None
     domains: Mapping[str, LaggedGraph] = field(default_factory=dict)
+    summary: pd.DataFrame | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "variables", tuple(str(name) for name in self.variables))

@@ -62,6 +62,8 @@ def _content(graph: LaggedGraph) -> dict[str, Any]:
         content["scores"] = _writable_lists(graph.scores.values.tolist())
     if graph.domains:
         content["domains"] = {name: _content(part) for name, part in graph.domains.items()}
+    if graph.summary is not None:
+        content["summary"] = graph.summary.to_dict("records")
     return content
 
 
@@ -79,7 +81,7 @@ def _laid_out(document: dict[str, Any]) -> str:
     """JSON with one entry per line, and one edge per line."""
     entries = []
     for key, value in document.items():
-        if key == "edges" and value:
+        if key in ("edges", "summary") and value:
             text = "[\n    " + ",\n    ".join(_compact(edge) for edge in value) + "\n  ]"
         else:
             text = _compact(value)
@@ -115,7 +117,24 @@ def _graph(content: dict[str, Any], names: tuple[str, ...], max_lag: int) -> Lag
         _edges(content.get("edges")),
         _scores(content, names),
         {name: _graph(part, names, max_lag) for name, part in domains.items()},
+        _summary(content.get("summary"), names),
     )
+
+
+def _summary(pairs: Any, names: tuple[str, ...]) -> pd.DataFrame | None:
+    """The table of pairs, where a file has one."""
+    if pairs is None:
+        return None
+    if not isinstance(pairs, list) or not all(isinstance(pair, dict) for pair in pairs):
+        raise InputError('"summary" must be a list of entries with source, target, p and q.')
+    for place, pair in enumerate(pairs, 1):
+        if pair.get("source") not in names or pair.get("target") not in names:
+            raise InputError(f"summary entry {place} must name two of the variables.")
+    rows = [
+        (pair["source"], pair["target"], *(_number(pair.get(k), f"{k} of a pair") for k in "pq"))
+        for pair in pairs
+    ]
+    return pd.DataFrame(rows, columns=["source", "target", "p", "q"])
 
 
 def _edges(edges: Any) -> pd.DataFrame:

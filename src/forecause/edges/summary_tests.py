@@ -1,0 +1,143 @@
+"""Does a source drive a target at all? One test over all lags of every (target, source) pair."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from forecause.data.windows import Windows
+from forecause.edges.conditional_tests import (
+    CONFIRM_LEVEL,
+    LEAST_WINDOWS_PER_INPUT,
+    VANISHED,
+    Array,
+    ConditionalTests,
+    Index,
+    Model,
+    cauchy_combination,
+    robust_p_value,
+)
+from forecause.edges.nested_models import MOST_FILLED
+from forecause.edges.select import q_values
+from forecause.regression.inputs import Inputs
+
+MOST_INPUTS = 100  # with more, looking for the plausible parents takes too long
+MOST_WINDOWS = 5_000  # of the joint tests
+JOINT_SHARE = 0.5  # weight of the joint test of all lags beside the tests of single lags
+
+
+def summary_edges(windows: Windows, p_values: xr.DataArray, allowed: xr.DataArray) -> pd.DataFrame:
+    """A table source, target, p, q of all pairs, strongest first, from p-values of single lags.
+
+    Where inputs are few and there is one domain, a joint test of all lags takes part. q-values are
+    adjusted for pairs; self-links and links between variables apart.
+    """
+    of_lags = p_values.values  # (target, source, lag)
+    found = _of_lags_alone(of_lags)
+    one_domain = len(windows.panel.domain_names) < 2
+    if windows.inputs <= MOST_INPUTS and one_domain and np.isfinite(found).any():
+        found = _with_joint_tests(windows, found, allowed)
+    names = [str(name) for name in p_values["source"].values]
+    target, source = np.nonzero(np.isfinite(found))
+    table = pd.DataFrame(
+        {
+            "source": [names[s] for s in source],
+            "target": [names[t] for t in target],
+            "p": found[target, source],
+            "q": q_values(found)[target, source],
+        }
+    )
+    return table.sort_values(["p", "target", "source"], ignore_index=True)
+
+
+def _of_lags_alone(of_lags: Array) -> Array:
+    """(target, source) from (target, source, lag); NaN where no lag was tested."""
+    found = np.full(of_lags.shape[:2], np.nan)
+    for place in np.ndindex(*found.shape):
+        tested = of_lags[place][np.isfinite(of_lags[place])]
+        if len(tested):
+            found[place] = _over_lags(tested)
+    return found
+
+
+def _with_joint_tests(windows: Windows, of_lags: Array, allowed: xr.DataArray) -> Array:
+    """P-values (target, source) of single lags combined with those of all lags jointly.
+
+    Targets with filled cells keep the first, which are of observed cells alone.
+    """
+    inputs = Inputs.of(windows)
+    lagged = ConditionalTests.of(windows, inputs.by_input(allowed.values), MOST_WINDOWS)
+    joint = inputs.p_values_of_targets(SummaryTests(lagged).joint_p_values())
+    shares = np.array([JOINT_SHARE, 1 - JOINT_SHARE])
+    both = cauchy_combination(np.stack([joint.ravel(), of_lags.ravel()]), shares)
+    combined = np.where(
+        np.isfinite(joint) & np.isfinite(of_lags), both.reshape(joint.shape), of_lags
+    )
+    is_filled = windows.filled_share[inputs.coding.first] > MOST_FILLED
+    return np.asarray(np.where(is_filled[:, None], of_lags, combined))
+
+
+class SummaryTests:
+    """Joint tests of (target column, source variable) pairs.
+
+    Do all lags of the source together add to the plausible parents that are other variables? Strong
+    where an effect is spread over lags, as in autocorrelated series; tests of single lags are where
+    one lag acts.
+    """
+
+    def __init__(self, lagged: ConditionalTests) -> None:
+        self.lagged, self.terms = lagged, lagged.terms
+
+    def joint_p_values(self) -> Array:
+        """P-values (target column, source) of all lags together; NaN where none is allowed."""
+        shape = len(self.lagged.allowed), self.lagged.inputs.variables
+        found = np.full(shape, np.nan)
+        for target, source in np.ndindex(*shape):
+            if len(self._lags(target, source)):
+                found[target, source] = self.joint(target, source)
+        return found
+
+    def joint(self, target: int, source: int) -> float:
+        """P-value that all lags of a source together add nothing for one target column."""
+        lags, model = self._lags(target, source), self.lagged.models[target]
+        tests = self.lagged.tests_of(target)
+        given = self._given(model, lags)
+        tested = np.concatenate([self._tested(model, lag) for lag in lags.tolist()])
+        p_value = float(tests.group_p_values(given, [tested])[0])
+        if p_value >= CONFIRM_LEVEL:
+            return p_value
+        vanished = self._given_all_lines(target, given, tested, lags)
+        if vanished > VANISHED:
+            return max(p_value, vanished)
+        features, outcome = self.lagged.features, self.lagged.outcome(target)
+        return max(p_value, robust_p_value(features, outcome, given, tested))
+
+    def _lags(self, target: int, source: int) -> Index:
+        """The allowed inputs that are lags of a source."""
+        allowed = np.flatnonzero(self.lagged.allowed[target])
+        return allowed[allowed % self.lagged.inputs.variables == source]
+
+    def _given(self, model: Model, lags: Index) -> Index:
+        """The features of the parents that are not lags of the source, and the intercept."""
+        others = [model.of(i) for i in model.bent if i not in lags]
+        return np.concatenate([np.zeros(1, dtype=np.int64), *others])
+
+    def _tested(self, model: Model, lag: int) -> Index:
+        """The line of a lag, or its spline if it is a bent parent."""
+        return model.of(lag) if lag in model.bent else self.terms.lines[lag]
+
+    def _given_all_lines(self, target: int, given: Index, tested: Index, lags: Index) -> float:
+        """The joint p-value given the lines of all other sources too; 0 if rows are too few."""
+        allowed = np.flatnonzero(self.lagged.allowed[target])
+        if len(self.lagged.sample) < LEAST_WINDOWS_PER_INPUT * len(allowed):
+            return 0.0
+        others = [self.terms.lines[i] for i in np.setdiff1d(allowed, lags)]
+        every = np.unique(np.concatenate([given, *others]))
+        return float(self.lagged.tests_of(target).group_p_values(every, [tested])[0])
+
+
+def _over_lags(p_values: Array) -> float:
+    """One p-value from those of single lags, (lag,)."""
+    shares = np.full(len(p_values), 1 / len(p_values))
+    return float(cauchy_combination(p_values[:, None], shares)[0])
