@@ -24,6 +24,7 @@ from forecause.edges.learned_evidence import (
 )
 from forecause.edges.misfit import Layout, Misfit
 from forecause.edges.nested_models import DRAWS, MOST_FILLED
+from forecause.edges.projected_covariance import Fold
 from forecause.edges.select import q_values
 from forecause.edges.tested_windows import TestedWindows, by_group
 from forecause.edges.wave_tests import CLEAR
@@ -32,6 +33,8 @@ LEAST_WINDOWS = 400  # with fewer, half of them teach no learner anything
 WINDOWS_PER_INPUT = 10
 MOST_INPUTS = 60  # with more, scans of products take too long
 MOST_WINDOWS = 20_000  # that learners are fitted to and tested on
+MOST_DOUBTED = 4_000  # windows in which is looked for what a learner misses
+LEAST_GAIN = 0.01  # of a learner over lines and splines, as a share of the loss, to look for it
 MOST_KINDS = 4  # sets of targets with the same allowed inputs; a learner is fitted for each
 FAINT = 1e-6  # weight of the forecaster's relevance, to rank inputs that the learner ignores
 
@@ -131,18 +134,24 @@ class _Part:
     def doubtful(self, edges: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """Which edges (target, group) may be due to what the learner misses.
 
-        Not asked where no target is decided by the learner: closed forms alone decided then.
+        Not asked where no target is decided by a learner that is much better than lines and
+        splines: hardly anything is joint then, and hardly anything joint is missed.
         """
-        if "learner" not in self.learned.verdicts:
-            return np.zeros_like(edges)
         data, learned = self.data, self.learned
+        errors, simpler = learned.evidence.errors, learned.additive_errors
+        much_better = (errors**2).mean(0) < (1 - LEAST_GAIN) * (simpler**2).mean(0)
+        if not any(
+            v == "learner" and m for v, m in zip(learned.verdicts, much_better, strict=True)
+        ):
+            return np.zeros_like(edges)
         plain = learned.plain_errors(data.inputs, self.targets)
+        kept = np.unique(np.linspace(0, len(errors) - 1, MOST_DOUBTED).astype(np.int64))
         misfit = Misfit(
-            data.inputs,
-            self.targets,
-            plain,
-            learned.evidence.errors,
-            learned.folds,
+            data.inputs[kept],
+            self.targets[kept],
+            plain[kept],
+            errors[kept],
+            [_thinned(fold, kept) for fold in learned.folds],
             data.groups,
             self.layout,
         )
@@ -150,6 +159,12 @@ class _Part:
         by_column = np.zeros((len(edges), data.inputs.shape[1]), dtype=bool)
         by_column[:, first] = edges
         return np.asarray(misfit.doubtful(by_column)[:, first])
+
+
+def _thinned(fold: Fold, kept: Index) -> Fold:
+    """The fold of some rows alone, renumbered."""
+    learned, tested = (np.flatnonzero(np.isin(kept, part)) for part in (fold.train, fold.test))
+    return Fold(learned.astype(np.int64), tested.astype(np.int64))
 
 
 @dataclass(eq=False)
