@@ -72,7 +72,7 @@ def test_the_default_finds_the_product_among_labels_domains_and_gaps(monkeypatch
     assert {("a", "d", 1), ("b", "d", 1), ("c", "d", 1)} <= edge_set(by_domain.graph)
 
 
-def test_an_edge_that_may_be_a_misfit_is_marked_and_said(monkeypatch):
+def test_an_edge_that_may_be_a_misfit_is_marked_and_said(monkeypatch, tmp_path):
     monkeypatch.setattr("forecause.forecast.selection.NEURAL_FROM", 10**9)
     rng = np.random.default_rng(1)
     x = rng.normal(size=(2300, 6)) * [1, 0.5, 0.5, 1, 1, 1]
@@ -84,6 +84,8 @@ def test_an_edge_that_may_be_a_misfit_is_marked_and_said(monkeypatch):
     doubtful = run.graph.edges.query("doubtful")
     assert set(zip(doubtful["source"], doubtful["target"], strict=True)) == {("x1", "x2")}
     assert "misfit" in [alert.code for alert in run.alerts]
+    assert (doubtful["grade"] == "tentative").all()
+    assert fc.load(run.save(tmp_path / "run")).graph == run.graph
 
 
 def test_with_few_rows_closed_forms_decide_alone():

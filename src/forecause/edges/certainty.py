@@ -64,12 +64,16 @@ def grade(sure: float) -> Grade:
 
 
 def with_grades(graph: LaggedGraph, doubted: bool = False) -> LaggedGraph:
-    """The graph with a grade for every edge, tentative throughout where the run is doubted."""
+    """The graph with a grade for every edge, tentative where it or the whole run is doubted."""
 
     def graded(edges: pd.DataFrame) -> pd.DataFrame:
         if "certainty" not in edges:
             return edges
-        words = ["tentative" if doubted else grade(sure) for sure in edges["certainty"]]
+        doubts = edges.get("doubtful", pd.Series(False, index=edges.index)).astype(bool) | doubted
+        words = [
+            "tentative" if doubt else grade(sure)
+            for sure, doubt in zip(edges["certainty"], doubts, strict=True)
+        ]
         return edges.assign(grade=pd.Series(words, index=edges.index, dtype=object))
 
     parts = {name: replace(part, edges=graded(part.edges)) for name, part in graph.domains.items()}

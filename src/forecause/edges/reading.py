@@ -115,7 +115,7 @@ def test_candidates(windows: Windows, read: Statistics, context: ReadingContext)
 
 
 def _without_learner(part: xr.Dataset) -> xr.Dataset:
-    return part[["p_value", "stability"]]
+    return part.drop_vars(["relevance", "least_share", "doubtful", "energy"], errors="ignore")
 
 
 def _with_learners(whole: xr.Dataset, parts: Sequence[xr.Dataset]) -> xr.Dataset:
