@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from forecause.data.panel import Panel as Panel
     from forecause.discovery import Discovery as Discovery
     from forecause.errors import ForecauseError as ForecauseError
+    from forecause.errors import ForecauseWarning as ForecauseWarning
     from forecause.errors import InputError as InputError
     from forecause.forecast.forecaster import Forecaster as Forecaster
     from forecause.forecast.forecaster import ForecasterSettings as ForecasterSettings
@@ -58,6 +59,7 @@ _HOMES = {
     "Discovery": "forecause.discovery",
     "FalseDiscovery": "forecause.config",
     "ForecauseError": "forecause.errors",
+    "ForecauseWarning": "forecause.errors",
     "Forecaster": "forecause.forecast.forecaster",
     "ForecasterSettings": "forecause.forecast.forecaster",
     "GlobalTopK": "forecause.config",

@@ -209,6 +209,8 @@ class SavedCourse(Saved):
 
     rows: NonNegativeInt
     values: list[list[Number]]
+    explained: list[list[Number]] | None = None  # by time alone
+    left: list[list[Number]] | None = None
     ticks: list[tuple[FiniteFloat, StrictStr]]
     breaks: list[Number]
 
@@ -339,6 +341,8 @@ def _check_evidence(evidence: SavedEvidence, variables: int, lags: int) -> None:
         if source >= variables or target >= variables or not 1 <= lag <= lags:
             raise InputError(f"report.json: there is no edge {list(one.edge)}")
     drawn = [evidence.course.values] if evidence.course else []
+    if evidence.course:
+        drawn += [some for some in (evidence.course.explained, evidence.course.left) if some]
     if evidence.stretch:
         drawn += [evidence.stretch.values, evidence.stretch.forecast]
         drawn.append([[one] for one in evidence.stretch.error_sd])

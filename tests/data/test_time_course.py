@@ -139,6 +139,18 @@ def test_forecasts_carry_the_season_and_are_saved(tmp_path: object) -> None:
     assert any("24 rows" in note for note in again.data.notes)
 
 
+def test_the_page_shows_the_data_what_time_explains_and_what_is_left() -> None:
+    values = daily(300)
+    run = fc.discover(table(values), max_lag=2, forecaster="linear")
+    run._collect_evidence()
+    shown = run.evidence["course"]
+    np.testing.assert_allclose(np.array(shown["values"]).T, values, atol=2e-3)
+    sums = np.array(shown["explained"]) + np.array(shown["left"])
+    np.testing.assert_allclose(sums.T, values, atol=4e-3)
+    close = np.array(run.evidence["stretch"]["values"])
+    np.testing.assert_allclose(close[:, -1], values[-1], atol=2e-3)
+
+
 def test_a_held_variable_is_held_in_the_units_of_the_data() -> None:
     for difference in (False, True):
         run = fc.discover(table(daily()), max_lag=2, forecaster="linear", difference=difference)

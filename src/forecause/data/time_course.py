@@ -61,6 +61,17 @@ class TimeCourse:
                 values[own] = left.values[own] - self.explained(series, place[rows])
         return replace(left, values=values, course=self)
 
+    def of_rows(self, panel: Panel, start: int = 0, end: int | None = None) -> Array:
+        """What time explains of the rows start .. end of a panel like the one it came from."""
+        end = panel.rows if end is None else end
+        found = np.zeros((end - start, len(panel.variables)))
+        for series, (first, last) in enumerate(series_spans(panel)):
+            low, high = max(first, start), min(last, end)
+            if low < high:
+                place = positions_of(panel, first, last)[low - first : high - first]
+                found[low - start : high - start] = self.explained(series, place)
+        return found
+
     def restored(
         self, series: int, ahead: Array, position: int | None = None, last: Array | None = None
     ) -> Array:

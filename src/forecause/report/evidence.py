@@ -22,7 +22,7 @@ from forecause.data.variables import Variables
 from forecause.data.windows import Window, Windows
 from forecause.forecast.forecaster import Forecaster
 from forecause.graph.lagged import LaggedGraph
-from forecause.report.history import course, short, stretch, ticks, timing
+from forecause.report.history import course, short, stretch, ticks, time_parts, timing
 from forecause.report.reproduction import origin
 
 if TYPE_CHECKING:
@@ -46,8 +46,9 @@ def collect(found: Result, windows: Windows) -> dict[str, Any]:
     held_out = windows.split(found.config.forecasting.held_out)[1]
     edges = strongest_edges(found.graph)
     look = Look(found.forecaster, windows, held_out)
-    whole = course(windows.panel)
-    whole["values"] = [whole["values"][column] for column in look.shown]
+    whole = course(windows.panel) | time_parts(windows.panel)
+    for name in {"values", "explained", "left"} & set(whole):
+        whole[name] = [whole[name][column] for column in look.shown]
     responses = look.responses(edges)
     influences = look.influences(edges)
     lost = look.lost_without(edges)
@@ -218,6 +219,9 @@ class Look:
         panel, scale = self.windows.panel, self.windows.scale
         values = np.asarray(panel.values[start - self.windows.max_lag : end], dtype=np.float64)
         ahead = forecast.numpy() * scale.sd + scale.mean
+        if panel.course is not None:  # in the data's own units
+            explained = panel.course.of_rows(panel, start - self.windows.max_lag, end)
+            values, ahead = values + explained, ahead + explained[self.windows.max_lag :]
         return {
             "values": short(values.T[self.shown]),  # (variable, max_lag + row)
             "forecast": short(ahead.T[self.shown]),  # (variable, row)

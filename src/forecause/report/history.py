@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forecause.data.panel import Panel
+from forecause.data.scratch import is_large
 from forecause.data.windows import Windows
 
 COURSE_POINTS = 400  # of a whole series, as drawn
@@ -67,22 +68,35 @@ def lag_text(lag: int, time: dict[str, Any]) -> str:
     return rows
 
 
-def course(panel: Panel) -> dict[str, Any]:
-    """All rows of every variable in at most COURSE_POINTS points, peaks kept.
+def course(panel: Panel, values: npt.NDArray[Any] | None = None) -> dict[str, Any]:
+    """All rows of every variable, or of other `values`, in at most COURSE_POINTS points.
 
-    Long series become pairs (lowest, highest) of consecutive bins, in the order they occur.
+    Peaks are kept: long series become pairs (lowest, highest) of consecutive bins, in the order
+    they occur.
     """
-    rows = panel.rows
+    rows, values = panel.rows, panel.values if values is None else values
     if rows <= COURSE_POINTS:
-        points = np.asarray(panel.values, dtype=np.float64)
+        points = np.asarray(values, dtype=np.float64)
     else:
         edges = np.linspace(0, rows, COURSE_POINTS // 2 + 1).astype(int)
-        points = np.concatenate([_extremes(panel.values[a:b]) for a, b in pairwise(edges.tolist())])
+        points = np.concatenate([_extremes(values[a:b]) for a, b in pairwise(edges.tolist())])
     return {
         "rows": rows,
         "values": short(points.T),
         "ticks": ticks(panel, 0, rows),
         "breaks": short(panel.starts[1:][:200] / rows),
+    }
+
+
+def time_parts(panel: Panel) -> dict[str, Any]:
+    """The course of the data, of what time explains of it, and of what is left, where it does."""
+    if panel.course is None or is_large(panel.values.shape, np.float64):
+        return {}
+    explained = panel.course.of_rows(panel)
+    return {
+        "values": course(panel, panel.values + explained)["values"],
+        "explained": course(panel, explained)["values"],
+        "left": course(panel)["values"],
     }
 
 

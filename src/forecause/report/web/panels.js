@@ -191,5 +191,17 @@ function seriesParts(panel, name) {
       label: `All values of ${name}`, ticks: evidence.course.ticks, spans: evidence.domains, cuts: evidence.course.breaks,
       lines: [{ y: evidence.course.values[at], colour: "var(--quiet)", width: 0.9 }],
     }));
+    timeParts(panel, name, at);
+  }
+}
+
+// What time alone explains of a variable, and what the graph was found in.
+function timeParts(panel, name, at) {
+  const whole = evidence.course;
+  if (!whole.explained) return;
+  for (const [title, key, colour] of [["What time alone explains", "explained", "var(--accent)"], ["What is left: the graph is found in this", "left", "var(--quiet)"]]) {
+    part(panel, title, lineChart({
+      label: `${title}, of ${name}`, ticks: whole.ticks, cuts: whole.breaks, height: 96, lines: [{ y: whole[key][at], colour, width: 0.9 }],
+    }));
   }
 }
