@@ -53,4 +53,11 @@ class TrainingError(ForecauseError, RuntimeError):
 
 
 class ForecauseWarning(UserWarning):
-    """The run came to an end, but there is reason not to believe all of it."""
+    """The run came to an end, but there is reason not to believe all of it.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import forecause as fc
+    >>> warnings.simplefilter("ignore", fc.ForecauseWarning)  # `run.doubts` still says why
+    """
