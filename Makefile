@@ -6,7 +6,7 @@ CODE := src tests bench tools conftest.py
 
 BROWSER := .venv/.browser
 
-.PHONY: setup demo test lint types tests bench clean
+.PHONY: setup demo test lint types tests soak bench clean
 
 setup: $(READY)
 
@@ -36,6 +36,10 @@ types: $(READY)
 
 tests: $(BROWSER)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+
+# Malformed inputs and interruptions by the thousand; a short form is part of `tests`.
+soak: $(READY)
+	OMP_NUM_THREADS=1 PYTHONPATH=tests nice $(BIN)/python -m soak
 
 bench: $(READY)
 	$(BIN)/forecause bench linear

@@ -70,6 +70,16 @@ class Asked:
 
 def panel_of(data: Any, asked: Asked) -> Panel:
     """Make a panel from a table, an array, a path, a list of them, or a panel."""
+    try:
+        return _panel_of(data, asked)
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"The data holds the text {error.object[:40]!r}, half of a character pair, which no "
+            "file can hold; replace it."
+        ) from None
+
+
+def _panel_of(data: Any, asked: Asked) -> Panel:
     asked.check()
     if isinstance(data, Panel):
         kept = replace(asked, interpolate=0, gaps="fill")

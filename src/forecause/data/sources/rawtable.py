@@ -167,7 +167,12 @@ def _from_matrix(
 
 
 def _column(name: str, values: Any) -> Array:
-    column = np.asarray(values)
+    try:
+        column = np.asarray(values)
+    except (ValueError, TypeError, OverflowError, RuntimeError):
+        raise InputError(
+            f"Column {name!r} holds lists among its cells, or what is no cell at all."
+        ) from None
     if column.ndim != 1:
         raise InputError(f"Column {name!r} must have one dimension, found {column.ndim}.")
     return column

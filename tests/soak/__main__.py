@@ -1,0 +1,122 @@
+"""The long form of what `make test` tries shortly: `python -m soak --minutes 30`.
+
+Prints counts: malformed inputs by kind, interruptions of saving, what was foreign, mixed, lost or
+hung, and the peak of memory. Ends with 1 if anything was.
+"""
+
+import argparse
+import itertools
+import resource
+import signal
+import sys
+import tempfile
+import time
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import torch
+
+import forecause as fc
+from soak.injury import DONE, FOREIGN, full_disk, injured, interrupt, kill
+from soak.inputs import KINDS, Inputs, verdict
+from systems import chain
+
+HANG = 60  # seconds
+SHARES = {"setting": 40, "rule": 20, "file": 25, "thing": 5, "damaged_run": 4}
+
+
+class Hung(BaseException):
+    """A trial that did not end."""
+
+
+def malformed(inputs, count, until=float("inf")):
+    """Counts of verdicts, and the trials that went wrong."""
+    order = [kind for kind in KINDS for _ in range(SHARES[kind])]
+    counts, wrong = Counter(), []
+    for number in range(count):
+        if time.monotonic() > until:
+            break
+        kind = order[number % len(order)]
+        name, call = getattr(inputs, kind)()
+        signal.alarm(HANG)
+        try:
+            found = verdict(call)
+        except Hung:
+            found = f"hung for {HANG} s"
+        finally:
+            signal.alarm(0)
+        counts[kind, found if found in ("ok", "refused") else "wrong"] += 1
+        if found not in ("ok", "refused"):
+            wrong.append(f"{name}: {found}")
+    return counts, wrong
+
+
+def interruptions(folder, count, until=float("inf"), step=1):
+    """Save a run over another one, stopped at every file operation in turn, in three ways."""
+    table = chain(120)
+    old = fc.discover(table, max_lag=1, forecaster="linear", seed=1)
+    new = fc.discover(table, max_lag=1, forecaster="linear", seed=2)
+    ways, counts, wrong = (kill, interrupt, full_disk), Counter(), []
+    target = folder / "run"
+    for number in itertools.count():
+        way, at = ways[number % 3], 1 + step * (number // 3) % 400
+        if number >= count or time.monotonic() > until:
+            return counts, wrong
+        old.save(target, overwrite=True)
+        refusals = (OSError, fc.InputError)
+        ended = injured(lambda: new.save(target, overwrite=True), at, way, refusals)
+        try:
+            state = {1: "old", 2: "new"}[fc.load(target).config.run.seed]
+        except fc.InputError as error:
+            state = "lost"
+            wrong.append(f"{way.__name__} at {at}: {error}")
+        if ended == FOREIGN:
+            wrong.append(f"{way.__name__} at {at}: another exception")
+        if ended == DONE and state != "new":
+            wrong.append(f"{way.__name__} at {at}: done, but {state}")
+        counts[way.__name__, state] += 1
+    return counts, wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="soak")
+    parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--inputs", type=int, default=20_000)
+    parser.add_argument("--interruptions", type=int, default=600)
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args()
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    signal.signal(signal.SIGALRM, _hung)
+    until = time.monotonic() + 60 * asked.minutes
+    with tempfile.TemporaryDirectory(prefix="soak-") as name:
+        folder = Path(name)
+        saved, lost = interruptions(folder, asked.interruptions, until)
+        counts, wrong = malformed(Inputs(folder, asked.seed), asked.inputs, until)
+    _print("interruptions of saving", saved)
+    _print("malformed inputs", counts)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    say(f"peak memory {peak:.2f} GB")
+    say(f"lost, mixed or foreign while saving: {len(lost)}; foreign, hung or odd: {len(wrong)}")
+    for line in (lost + wrong)[:60]:
+        say("  " + line.encode("ascii", "backslashreplace").decode()[:600])
+    sys.exit(bool(lost or wrong))
+
+
+def say(line):
+    sys.stdout.write(line + "\n")
+
+
+def _hung(*_):
+    raise Hung
+
+
+def _print(title, counts):
+    say(f"{title}: {sum(counts.values()):,}")
+    for (kind, found), number in sorted(counts.items()):
+        say(f"  {kind:12} {found:8} {number:>7,}")
+
+
+if __name__ == "__main__":
+    main()

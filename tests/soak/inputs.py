@@ -1,0 +1,251 @@
+"""Malformed inputs without end: files, objects, settings and saved runs, all drawn from a seed.
+
+A trial is a name and a call; the call may do its work or raise an InputError of one short line.
+"""
+
+import io
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import forecause as fc
+from forecause.cli.ending import one_line
+from forecause.config import GROUP_OF
+from forecause.edges.knowledge import Knowledge
+from forecause.graph.formats.export import from_dot, from_graphml, read_csv
+from systems import chain
+
+ODD_TEXTS = (
+    *("", " ", "\0", "\n", "a\nb", "x" * 5000, "=1+1", "-->", "nan", "inf", "1e400", "-1", "auto"),
+    *("\ud800", "שלום", "\u202e", "a,b", '"', "'", "[1]", "{}", "None", "true", "../../etc", "é"),
+    *("9" * 400, "1-99999999999999", "a -> b", "a -> b @ 1-99999999999", "* -> *", "1h", "0", "π"),
+)
+ODD_VALUES = (
+    *(None, True, False, 0, 1, -1, 2**31, 2**63, 2**70, -(2**70), 0.5, -0.0, 1e-9, 1e300, 1e-300),
+    *(
+        float("nan"),
+        float("inf"),
+        10**400,
+        1 + 2j,
+        b"x",
+        b"\xff",
+        (),
+        [],
+        {},
+        [[]],
+        [None],
+        {"a": 1},
+    ),
+    *(
+        [1, "a"],
+        ("a", "b", 1),
+        [("a", "b", 2**70)],
+        range(3),
+        object(),
+        np.float32(2),
+        np.array([1]),
+    ),
+)
+
+
+class Inputs:
+    """Everything drawn from one seed; `folder` is for files."""
+
+    def __init__(self, folder: Path, seed: int = 0) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.folder = folder
+        self.table = pd.DataFrame(chain(60), columns=list("abc"))
+        self.run = fc.discover(self.table, max_lag=1, forecaster="linear").with_power(repeats=1)
+        self.saved = self.run.save(folder / "saved")
+        self.files = self._whole_files()
+
+    def odd(self):
+        """Any value that somebody could pass by mistake."""
+        pool = ODD_TEXTS if self.rng.random() < 0.5 else ODD_VALUES
+        return pool[self.rng.integers(len(pool))]
+
+    def setting(self):
+        """One to three options with odd values."""
+        names = self.rng.choice([*GROUP_OF, "max_lag"], size=self.rng.integers(1, 4), replace=False)
+        asked = {str(name): self.odd() for name in names}
+        return f"settings {asked!r:.300}", lambda: fc.Config.of(**asked).to_json()
+
+    def rule(self):
+        """Knowledge in odd words."""
+        parts = [
+            "a",
+            "b",
+            "*",
+            "->",
+            "<-",
+            "@",
+            "1",
+            "-",
+            ",",
+            "self",
+            "others",
+            "[",
+            "?",
+            "9" * 30,
+        ]
+        text = " ".join(self.rng.choice(parts, size=self.rng.integers(1, 9)))
+        return f"rule {text}", lambda: Knowledge.of([text]).allowed(["a", "b", "[x]"], 3)
+
+    def file(self):
+        """A file of every kind, damaged."""
+        name = list(self.files)[self.rng.integers(len(self.files))]
+        content = self._damaged(self.files[name])
+        path = self.folder / f"damaged{Path(name).suffix}"
+        readers = {"graph.json": fc.LaggedGraph.from_json, "edges.csv": read_csv}
+        readers |= {"graph.dot": from_dot, "graph.graphml": from_graphml}
+        read = readers.get(name, fc.Panel.of)
+
+        def call():
+            path.write_bytes(content)
+            read(path)
+
+        return f"file {name} {content[:200]!r}", call
+
+    def thing(self):
+        """An object that is nearly a table, under odd roles."""
+        rows, columns = int(self.rng.integers(0, 30)), int(self.rng.integers(0, 4))
+        cells = [[self._cell() for _ in range(columns)] for _ in range(rows)]
+        names = [self.odd() for _ in range(columns)]
+        kind = self.rng.integers(6)
+        roles = ("time", "series", "domain", "labels", "rows", "missing", "every", "interpolate")
+        asked = {role: self.odd() for role in roles if self.rng.random() < 0.1}
+
+        def call():
+            if kind == 0:
+                data = np.array(cells, dtype=object)
+            elif kind == 1:
+                data = {str(n): [row[i] for row in cells] for i, n in enumerate(names)}
+            elif kind == 2:
+                data = cells
+            elif kind == 3:
+                odd = cells[0][0] if cells and cells[0] else 1
+                data = self.table.assign(z=pd.Series([odd] * 60, dtype=object))
+            else:
+                try:
+                    data = pd.DataFrame(cells, columns=pd.Index(names, dtype=object), dtype=object)
+                except Exception:  # pandas itself makes no table of it
+                    return
+            fc.Config.of(**asked)
+            fc.discover(data, max_lag=1, forecaster="linear", **asked)
+
+        return f"object {kind} {names!r:.100} {asked!r:.200}", call
+
+    def damaged_run(self):
+        """A saved run with one value or some bytes changed; then all is asked of it."""
+        folder = self.folder / "damaged-run"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(self.saved, folder)
+        names = ["run.json", "report.json", "power.json", "graph.json", "model.safetensors"]
+        file = folder / names[self.rng.integers(len(names))]
+        if file.suffix == ".json" and self.rng.random() < 0.7:
+            content = json.loads(file.read_text())
+            where = self._change(content)
+            file.write_text(json.dumps(content))
+        else:
+            where = "bytes"
+            file.write_bytes(self._damaged(file.read_bytes()))
+        about = folder / "run.json"
+        if self.rng.random() < 0.8:  # the schema must do without the hashes
+            try:
+                content = json.loads(about.read_text())
+                content["files"] = {}
+                about.write_text(json.dumps(content))
+            except (ValueError, TypeError):
+                pass
+
+        def call():
+            run = fc.load(folder)
+            run.forecast(2)
+            run.report(self.folder / "page.html")
+            run.save(self.folder / "again", overwrite=True)
+
+        return f"saved run {file.name} {where}", call
+
+    def _change(self, content):
+        """Replace, remove or repeat one value of a JSON document, wherever it is."""
+        here, path = content, []
+        while True:
+            keys = list(here) if isinstance(here, dict) else list(range(len(here)))
+            if not keys:
+                return "nothing"
+            key = keys[self.rng.integers(len(keys))]
+            path.append(str(key))
+            if isinstance(here[key], dict | list) and here[key] and self.rng.random() < 0.75:
+                here = here[key]
+                continue
+            break
+        pool = (None, True, -1, 0, 1.5, 1e308, float("nan"), "", "x", [], {}, [1], {"a": 1}, 10**30)
+        if self.rng.random() < 0.25:
+            del here[key]
+            return f"{'.'.join(path)} removed"
+        here[key] = pool[self.rng.integers(len(pool))]
+        return f"{'.'.join(path)} = {here[key]!r}"
+
+    def _cell(self):
+        return self.rng.normal() if self.rng.random() < 0.8 else self.odd()
+
+    def _damaged(self, content: bytes) -> bytes:
+        """Some bytes changed, a piece cut out, moved or repeated."""
+        found = bytearray(content)
+        for _ in range(int(self.rng.integers(1, 5))):
+            if not found:
+                break
+            start = int(self.rng.integers(len(found)))
+            end = start + int(self.rng.integers(1, 40))
+            how = self.rng.integers(5)
+            if how == 0:
+                found[start] = int(self.rng.integers(256))
+            elif how == 1:
+                del found[start:end]
+            elif how == 2:
+                found[start:start] = found[start:end]
+            elif how == 3:
+                found = found[: start + 1]
+            else:
+                text = ODD_TEXTS[self.rng.integers(len(ODD_TEXTS))]
+                found[start:end] = text.encode("utf-8", "surrogatepass")
+        return bytes(found)
+
+    def _whole_files(self) -> dict[str, bytes]:
+        graph, table = self.run.graph, self.table
+        array, arrays, parquet = io.BytesIO(), io.BytesIO(), io.BytesIO()
+        np.save(array, table.to_numpy())
+        np.savez_compressed(arrays, table.to_numpy())
+        dated = table.assign(time=pd.date_range("2024", periods=60))
+        dated.to_parquet(parquet)
+        return {
+            "table.csv": dated.to_csv(index=False).encode(),
+            "table.tsv": table.to_csv(index=False, sep="\t").encode(),
+            "table.npy": array.getvalue(),
+            "table.npz": arrays.getvalue(),
+            "table.parquet": parquet.getvalue(),
+            "graph.json": graph.to_json().encode(),
+            "edges.csv": graph.to_csv().encode(),
+            "graph.dot": graph.to_dot().encode(),
+            "graph.graphml": graph.to_graphml().encode(),
+        }
+
+
+KINDS = ("setting", "rule", "file", "thing", "damaged_run")
+
+
+def verdict(call) -> str:
+    """ok, refused, or what went wrong."""
+    try:
+        call()
+    except fc.InputError as error:
+        said = one_line(str(error))
+        return "refused" if "\n" not in said and said.strip() else f"odd sentence: {said!r}"
+    except fc.ForecauseError:
+        return "refused"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"[:300]
+    return "ok"

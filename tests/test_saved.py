@@ -1,0 +1,84 @@
+"""What is saved has a schema: a damaged value is named on load, not met later."""
+
+import json
+
+import pandas as pd
+import pytest
+from safetensors.torch import load_file, save_file
+
+import forecause as fc
+from systems import chain
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    table = pd.DataFrame(chain(300), columns=list("abc"))
+    run = fc.discover(table, max_lag=2, forecaster="linear").with_power(repeats=1)
+    return run.save(tmp_path_factory.mktemp("runs") / "run")
+
+
+@pytest.fixture
+def change(whole, tmp_path):
+    """A copy of the run with one value changed, and its hashes taken out unless asked for."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for file in whole.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+
+    def changed(name, edit, hashes=False):
+        for file, apply in ((name, edit), ("run.json", lambda c: hashes or c.update(files={}))):
+            content = json.loads((folder / file).read_text())
+            apply(content)
+            (folder / file).write_text(json.dumps(content))
+        return folder
+
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("name", "edit", "sentence"),
+    [
+        ("run.json", lambda c: c["losses"]["chosen"].__setitem__(0, "x"), "losses.chosen is 'x'"),
+        ("run.json", lambda c: c["losses"].pop("naive"), "losses has no column 'naive'"),
+        ("run.json", lambda c: c["losses"]["naive"].pop(), "one row per variable"),
+        ("run.json", lambda c: c["data"].update(rows=-1), "data.rows"),
+        ("run.json", lambda c: c["data"]["series_names"].append("z"), "data.latest must have"),
+        ("run.json", lambda c: c["data"]["variables"].reverse(), "one row per variable"),
+        ("run.json", lambda c: c["relevance"].update(names=[]), "'relevance' is missing"),
+        ("report.json", lambda c: c["edges"][0].pop("response"), "edges.0.response"),
+        ("report.json", lambda c: c["edges"][0].update(lost=float("nan")), "edges.0.lost"),
+        ("report.json", lambda c: c["edges"][0].update(edge=[0, 9, 1]), "there is no edge"),
+        ("report.json", lambda c: c["stretch"]["forecast"].pop(), "a curve per variable"),
+        ("power.json", lambda c: c.update(clipped="x"), "clipped"),
+        ("power.json", lambda c: c.update(strengths=[]), "strengths"),
+        ("graph.json", lambda c: c.update(variables=["a", "b", "d"]), "graph.json"),
+    ],
+)
+def test_a_damaged_value_is_named_on_load(change, name, edit, sentence):
+    with pytest.raises(fc.InputError, match=sentence) as caught:
+        fc.load(change(name, edit))
+    assert f"written by forecause {fc.__version__}" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_tensor_of_another_shape_is_named_on_load(change):
+    folder = change("run.json", lambda _: None)
+    tensors = load_file(folder / "model.safetensors")
+    tensors["data.latest"] = tensors["data.latest"][:, :1].contiguous()
+    save_file(tensors, folder / "model.safetensors")
+    with pytest.raises(fc.InputError, match=r"data.latest must have the shape \(1, 2, 3\)"):
+        fc.load(folder)
+
+
+@pytest.mark.parametrize("name", ["graph.json", "report.json", "power.json"])
+def test_a_file_of_another_run_is_refused(change, name):
+    folder = change(name, lambda content: content.update(note="from elsewhere"), hashes=True)
+    with pytest.raises(fc.InputError, match=f"{name} does not belong to this run.json"):
+        fc.load(folder)
+
+
+def test_a_run_without_evidence_has_a_shorter_page(change, tmp_path):
+    folder = change("run.json", lambda _: None)
+    (folder / "report.json").unlink()
+    (folder / "power.json").unlink()
+    assert fc.load(folder).report(tmp_path / "page.html").exists()

@@ -1,0 +1,34 @@
+"""A short form of `make soak`: malformed inputs and interruptions, drawn from fixed seeds."""
+
+import signal
+import warnings
+
+import pytest
+
+from soak.__main__ import Hung, interruptions, malformed
+from soak.inputs import Inputs
+
+
+@pytest.fixture(autouse=True)
+def _in_a_minute():
+    def hung(*_):
+        raise Hung
+
+    before = signal.signal(signal.SIGALRM, hung)
+    yield
+    signal.signal(signal.SIGALRM, before)
+
+
+def test_malformed_inputs_end_in_one_sentence(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of pandas, about its guesses
+        counts, wrong = malformed(Inputs(tmp_path, seed=1), 300)
+    assert wrong == []
+    assert sum(counts.values()) == 300
+
+
+def test_an_interrupted_save_leaves_the_old_or_the_new_run(tmp_path):
+    counts, wrong = interruptions(tmp_path, 24, step=12)
+    assert wrong == []
+    states = {state for _, state in counts}
+    assert states == {"old", "new"}
