@@ -182,6 +182,7 @@ METHODS: dict[str, Method] = {
     "intervention-agreement": _studied("DOT", "intervention_agreement"),
     "known-domains": _studied("Forecause, segments known", "known_domains", "domains"),
     "domain-input": _studied("Transformer", "domain_input", "domains"),
+    "doubts": _studied("Forecause, doubts", "doubted", "nulls", cost=1.0),
     "latent-refinement": _studied("Forecause", "latent_refinement", cost=20.0),
     "instantaneous-refinement": _studied("Forecause", "instantaneous_refinement", cost=20.0),
     "transfer": _studied("Pretraining", "transfer_arms", "transfer"),

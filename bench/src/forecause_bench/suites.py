@@ -17,6 +17,7 @@ from forecause_bench.calibration import (
     LINEAR,
     MECHANISMS,
 )
+from forecause_bench.nulls import ALERTS, NULLS
 from forecause_bench.real.suites import REAL_SUITES
 from forecause_bench.scaling import SCALING, SCREENING
 from forecause_bench.suite import BASE, BY_ROWS, PAPER_ROWS, Cell, Suite, System
@@ -328,6 +329,8 @@ SUITES: dict[str, Suite] = {
         ),
         SCALING,
         SCREENING,
+        NULLS,
+        ALERTS,
         *REAL_SUITES,
     )
 }

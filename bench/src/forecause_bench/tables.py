@@ -41,6 +41,7 @@ NAMES = {
     "fdr": "False discovery rate",
     "recall": "Recall",
     "shd": "SHD",
+    "doubted": "Share of the runs that are doubted",
     "auroc": "AUROC",
     "average_precision": "Average precision",
     "missed": "Change points missed by more than 2 % of the rows, per system",

@@ -1,0 +1,148 @@
+"""Does the error rate hold on tables like those that people have, and does a run know its limits?
+
+`nulls`: families without any link between variables, and the same with a few. `alerts`: sound
+systems, of which hardly one should be doubted, and systems that break an assumption.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from forecause.data.panel import Panel
+from forecause.graph.lagged import LaggedGraph
+from forecause.simulation import simulate
+from forecause_bench.methods import Answer
+from forecause_bench.suite import Cell, Suite
+from forecause_bench.unlinked import FAMILIES, MAX_LAG, make
+
+Array = npt.NDArray[np.float64]
+MECHANISMS = ("linear", "monotonic", "piecewise-linear+monotonic", "mlp-add")
+FEW_ROWS = 80
+COPY_NOISE = 0.1  # of a variable's own spread, in its near-copy
+
+
+def family(rows: int, seed: int, max_lag: int, name: str, links: bool) -> tuple[Panel, LaggedGraph]:
+    """A table of a family and its graph: self-links, and a few others with `links`."""
+    values, true, stamps = make(name, rows, seed, links)
+    names = [f"x{place}" for place in range(values.shape[1])]
+    edges = [(names[j], names[i], int(lag) + 1, 1.0) for i, j, lag in np.argwhere(true)]
+    return replace(Panel.from_arrays([values], names), time=stamps), _graph(names, max_lag, edges)
+
+
+def sound(rows: int, seed: int, max_lag: int) -> tuple[Panel, LaggedGraph]:
+    """A stationary system whose lags fit the window, of one mechanism after the other."""
+    return _table(_sound(rows, seed), max_lag)
+
+
+def regime_change(rows: int, seed: int, max_lag: int) -> tuple[Panel, LaggedGraph]:
+    """Another system from the middle on."""
+    made = simulate(nodes=7, max_lag=MAX_LAG, rows=rows, seed=seed, segments=2)
+    return _table(made.values, max_lag)
+
+
+def long_memory(rows: int, seed: int, max_lag: int) -> tuple[Panel, LaggedGraph]:
+    """A linear system with causes that act eight to fifteen rows later."""
+    rng = np.random.default_rng([5, seed])
+    values, noise = np.zeros((rows + 100, 6)), rng.standard_normal((rows + 100, 6))
+    order, lags = rng.permutation(6), rng.integers(8, 16, 6)
+    for row in range(15, rows + 100):
+        values[row] = 0.3 * values[row - 1] + noise[row]
+        for k in range(1, 4):
+            values[row, order[k]] += 0.4 * values[row - lags[k], order[k - 1]]
+    return _table(values[100:], max_lag)
+
+
+def drifting_cycle(rows: int, seed: int, max_lag: int) -> tuple[Panel, LaggedGraph]:
+    """A strong cycle whose length drifts, so that no fixed period fits it."""
+    rng = np.random.default_rng([6, seed])
+    values, _, _ = make("white-noise", rows, seed)
+    phase = 2 * np.pi * np.cumsum(1 / (20 + 8 * np.linspace(0, 1, rows)))
+    shift = rng.uniform(0, 2 * np.pi, values.shape[1])
+    return _table(values + 3 * np.sin(phase[:, None] + shift), max_lag)
+
+
+def near_copy(rows: int, seed: int, max_lag: int) -> tuple[Panel, LaggedGraph]:
+    """One variable twice, the second time with a little noise."""
+    values, rng = _sound(rows, 4 * seed), np.random.default_rng([7, seed])
+    noise = COPY_NOISE * values[:, :1].std() * rng.standard_normal((rows, 1))
+    return _table(np.hstack([values, values[:, :1] + noise]), max_lag)
+
+
+def doubted(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
+    """Whether a run of the linear forecaster is doubted, 1 or 0."""
+    from forecause.config import Config
+    from forecause.data.time_course import time_taken_out
+    from forecause.data.windows import Windows
+    from forecause.diagnostics.doubts import find_doubts
+
+    found = find_doubts(Windows.of(time_taken_out(panel, Config.of()), max_lag))
+    return [Answer(_graph(panel.variables, max_lag, []), extra={"doubted": float(bool(found))})]
+
+
+def _sound(rows: int, seed: int) -> Array:
+    mechanism = MECHANISMS[seed % len(MECHANISMS)]
+    made = simulate(nodes=7, max_lag=MAX_LAG, rows=rows, mechanism=mechanism, seed=seed)
+    return np.asarray(made.values)
+
+
+def _table(values: Array, max_lag: int) -> tuple[Panel, LaggedGraph]:
+    names = [f"x{place}" for place in range(values.shape[1])]
+    return Panel.from_arrays([values], names), _graph(names, max_lag, [])
+
+
+def _graph(
+    names: tuple[str, ...] | list[str], max_lag: int, edges: list[tuple[str, str, int, float]]
+) -> LaggedGraph:
+    return LaggedGraph.from_edges(list(names), max_lag, edges)
+
+
+def _cells(links: bool) -> list[Cell]:
+    maker = f"{__name__}:family"
+    return [
+        Cell(
+            f"{name} linked" if links else name,
+            {"maker": maker, "max_lag": MAX_LAG, "name": name, "links": links},
+        )
+        for name in FAMILIES
+    ]
+
+
+def _checked(kind: Callable[..., tuple[Panel, LaggedGraph]]) -> Cell:
+    maker = f"{__name__}:{kind.__name__}"
+    return Cell(kind.__name__.replace("_", " "), {"maker": maker, "max_lag": MAX_LAG})
+
+
+NULLS = Suite(
+    "nulls",
+    "Series that time makes look related, without links between them and with a few",
+    (*_cells(False), *_cells(True)),
+    methods=("forecause", "linear", "var-fdr", "pcmci+"),
+    rows=(300, 1_000, 2_000),
+    seeds=20,
+    limit=600.0,
+    metrics=("fdr", "recall"),
+    axis="family",
+    note="Without links the truth holds a link of each variable to its own last value alone, and "
+    "of white noise none, so that one false edge there counts as a rate of 1. Half of the "
+    "seeds have time stamps.",
+)
+ALERTS = Suite(
+    "alerts",
+    "Is a run doubted: sound systems, and systems that break an assumption",
+    (
+        *map(_checked, (sound, regime_change, long_memory, drifting_cycle, near_copy)),
+        replace(_checked(sound), name="few rows", rows=FEW_ROWS),
+    ),
+    methods=("doubts",),
+    rows=(500, 1_000, 2_000),
+    seeds=20,
+    limit=120.0,
+    metrics=("doubted",),
+    axis="system",
+    note="The share of the systems of which no error rate is promised: near 0 for sound ones, near "
+    "1 for all others.",
+)
