@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import errands
+from forecause.cli import main
 from forecause.data import Panel, Windows
 from forecause.forecast.training import loop
 from forecause.graph import LaggedGraph
@@ -102,3 +103,17 @@ def f1_of(edges_of):
         return 2 * len(found & true) / (len(found) + len(true))
 
     return f1
+
+
+@pytest.fixture
+def command(monkeypatch, capsys):
+    """Call the command in this process; gives (exit code, stdout, stderr)."""
+
+    def call(*arguments):
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "argv", ["forecause", *map(str, arguments)])
+            with pytest.raises(SystemExit) as ended:
+                main()
+        return ended.value.code or 0, *capsys.readouterr()
+
+    return call

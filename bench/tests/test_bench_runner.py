@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from errands import is_alive, wait_until
-from forecause.cli import main
 from forecause.errors import MissingExtra
 from forecause_bench import run, runner
 from forecause_bench.aggregate import Results
@@ -141,22 +140,16 @@ def test_only_oracles_see_the_truth():
         assert method.oracle == ("oracle" in name) == ("oracle" in method.label)
 
 
-def test_the_command_lists_suites_and_refuses_what_it_cannot_run(monkeypatch, capsys):
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["forecause", "bench", *words])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return ended.value.code or 0, capsys.readouterr()
-
-    code, shown = call("--list")
+def test_the_command_lists_suites_and_refuses_what_it_cannot_run(command):
+    code, out, err = command("bench", "--list")
     assert code == 0
-    assert len(shown.out.splitlines()) == len(SUITES)
-    code, shown = call("dream3")
-    assert (code, shown.out) == (2, "")
-    assert "--data" in shown.err
-    code, shown = call("quick", "--rows", "many")
+    assert len(out.splitlines()) == len(SUITES)
+    code, out, err = command("bench", "dream3")
+    assert (code, out) == (2, "")
+    assert "--data" in err
+    code, out, err = command("bench", "quick", "--rows", "many")
     assert code == 2
-    assert "Expected whole numbers joined by commas, found 'many'" in shown.err
+    assert "Expected whole numbers joined by commas, found 'many'" in err
 
 
 def _descendants(pid):

@@ -1,6 +1,5 @@
 """Every alert fires on a system made for it, and hardly ever on a clean one."""
 
-import sys
 from collections import Counter
 
 import numpy as np
@@ -9,7 +8,6 @@ import pytest
 from statsmodels.tsa.stattools import adfuller
 
 import forecause as fc
-from forecause.cli import main
 from forecause.data import Panel, Windows
 from forecause.diagnostics import alerts, stationarity
 from forecause.diagnostics.alerts import Alert
@@ -209,14 +207,12 @@ def test_alerts_survive_saving(tmp_path):
     assert fc.load(found.save(tmp_path / "run")).alerts == found.alerts
 
 
-def test_the_command_shows_alerts_as_notes_after_the_tables(tmp_path, monkeypatch, capsys):
+def test_the_command_shows_alerts_as_notes_after_the_tables(tmp_path, command):
     data = tmp_path / "data.csv"
     pd.DataFrame(chain(60), columns=list("abc")).to_csv(data, index=False)
-    call = ["forecause", "discover", data, "--forecaster", "linear", "--out", tmp_path / "r", "-q"]
-    monkeypatch.setattr(sys, "argv", [str(word) for word in call])
-    with pytest.raises(SystemExit):
-        main()
-    tables, note = capsys.readouterr().out.split("note: There are 55 windows for 15 inputs")
+    asked = ("--forecaster", "linear", "--out", tmp_path / "r", "-q")
+    _, out, _ = command("discover", data, *asked)
+    tables, note = out.split("note: There are 55 windows for 15 inputs")
     assert "held-out loss" in tables
     assert "report.html" in note
 

@@ -1,7 +1,6 @@
 """Power: what a run would find again in data simulated from what it learnt."""
 
 import json
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 import torch
 
 import forecause as fc
-from forecause.cli import main
 from forecause.diagnostics.power import (
     BOUND,
     AlongGraph,
@@ -165,34 +163,24 @@ def test_repeats_must_be_a_number_of_times(strong):
         strong.power(repeats=0)
 
 
-def call(monkeypatch, capsys, *arguments):
-    monkeypatch.setattr(sys, "argv", ["forecause", *map(str, arguments)])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    return ended.value.code or 0, capsys.readouterr().out
-
-
-def test_the_command_measures_and_keeps_the_power_of_a_saved_run(
-    strong, power, tmp_path, monkeypatch, capsys
-):
+def test_the_command_measures_and_keeps_the_power_of_a_saved_run(strong, power, tmp_path, command):
     folder = strong.save(tmp_path / "run")
-    code, out = call(monkeypatch, capsys, "power", folder, "--quiet")
+    code, out, _ = command("power", folder, "--quiet")
     assert code == 0
     assert power.sentence in out
     assert json.loads((folder / "power.json").read_text()) == power.to_dict()
     kept = fc.load(folder).measured_power
     pd.testing.assert_frame_equal(kept.table, power.table)
-    code, out = call(monkeypatch, capsys, "power", folder, "--json", "--repeats", 1, "--quiet")
+    code, out, _ = command("power", folder, "--json", "--repeats", 1, "--quiet")
     assert json.loads(out)["repeats"] == 1
     strong.save(folder)  # a run without power must not keep another's
     assert not (folder / "power.json").exists()
 
 
-def test_discover_measures_power_when_asked(tmp_path, monkeypatch, capsys):
+def test_discover_measures_power_when_asked(tmp_path, command):
     data = tmp_path / "data.csv"
     pd.DataFrame(chain(300), columns=list("abc")).to_csv(data, index=False)
-    code, out = call(
-        monkeypatch, capsys, "discover", data, "--max-lag", 2, "--forecaster", "linear", "--power",
+    code, out, _ = command("discover", data, "--max-lag", 2, "--forecaster", "linear", "--power",
         "--out", tmp_path / "run", "--quiet",
     )  # fmt: skip
     assert code == 0

@@ -1,7 +1,6 @@
 """Forbidden edges never appear, required ones always do."""
 
 import json
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,6 @@ import torch
 
 import forecause as fc
 from fitted import build, fit_forecaster
-from forecause.cli import main
 from forecause.data import Windows
 from forecause.data.windows import Window
 from forecause.edges.knowledge import Knowledge, Rule, read_knowledge
@@ -170,7 +168,7 @@ def test_a_forbidden_edge_is_not_tested_and_does_not_count_among_the_tests():
     assert edge_set(bound.graph) == CHAIN_EDGES == edge_set(free.graph)
 
 
-def test_rules_through_the_command(tmp_path, monkeypatch, capsys):
+def test_rules_through_the_command(tmp_path, command):
     data, rules, out = tmp_path / "d.csv", tmp_path / "rules.txt", tmp_path / "run"
     TABLE.to_csv(data, index=False)
     rules.write_text("require c -> a @ 2\n")
@@ -178,10 +176,7 @@ def test_rules_through_the_command(tmp_path, monkeypatch, capsys):
         "discover", data, "--max-lag", 2, "--forecaster", "linear", "--quiet", "--out", out,
         "--forbid", "b <- *", "--knowledge", rules,
     ]  # fmt: skip
-    monkeypatch.setattr(sys, "argv", ["forecause", *map(str, arguments)])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert not ended.value.code
+    assert command(*arguments)[0] == 0
     edges = edge_set(fc.load(out).graph)
     assert ("c", "a", 2) in edges
     assert not {edge for edge in edges if edge[1] == "b"}
@@ -189,11 +184,9 @@ def test_rules_through_the_command(tmp_path, monkeypatch, capsys):
     assert settings["forbid"] == ["b <- *"]
 
 
-def test_a_wrong_rule_ends_the_command_with_one_sentence(tmp_path, monkeypatch, capsys):
+def test_a_wrong_rule_ends_the_command_with_one_sentence(tmp_path, command):
     data = tmp_path / "d.csv"
     TABLE.to_csv(data, index=False)
-    monkeypatch.setattr(sys, "argv", ["forecause", "discover", str(data), "--forbid", "snow -> a"])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 2
-    assert "'snow', which is not a variable" in capsys.readouterr().err
+    code, _, said = command("discover", data, "--forbid", "snow -> a")
+    assert code == 2
+    assert "'snow', which is not a variable" in said

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 import forecause as fc
-from forecause.cli import main
 from systems import edge_set
 
 
@@ -81,41 +80,30 @@ def test_one_refinement_at_a_time(instantaneous, asked):
         instantaneous.refine(**asked)
 
 
-@pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["forecause", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return ended.value.code or 0, capsys.readouterr()
-
-    return call
-
-
-def test_the_command_finds_the_data_again(run, tmp_path):
+def test_the_command_finds_the_data_again(command, tmp_path):
     data = tmp_path / "d.csv"
     within_a_row().to_csv(data, index=False)
     start = ("discover", data, "--max-lag", 2, "--forecaster", "linear", "-q")
-    assert run(*start, "--out", tmp_path / "run")[0] == 0
-    code, shown = run("refine", tmp_path / "run", "--instantaneous", "-q")
+    assert command(*start, "--out", tmp_path / "run")[0] == 0
+    code, out, _ = command("refine", tmp_path / "run", "--instantaneous", "-q")
     assert code == 0
-    assert "new at lag 0: 1" in shown.out
+    assert "new at lag 0: 1" in out
     graph = json.loads((tmp_path / "run-refined" / "graph.json").read_text())
     assert any(edge["lag"] == 0 for edge in graph["edges"])
     moved = data.rename(tmp_path / "moved.csv")
-    assert run("refine", tmp_path / "run", "--instantaneous", "-q")[0] == 2
-    assert run("refine", tmp_path / "run", "--instantaneous", "-q", "--data", moved)[0] == 0
+    assert command("refine", tmp_path / "run", "--instantaneous", "-q")[0] == 2
+    assert command("refine", tmp_path / "run", "--instantaneous", "-q", "--data", moved)[0] == 0
 
 
-def test_other_data_is_refused(run, tmp_path):
+def test_other_data_is_refused(command, tmp_path):
     data = tmp_path / "d.csv"
     within_a_row(400).to_csv(data, index=False)
     start = ("discover", data, "--max-lag", 1, "--forecaster", "linear", "-q")
-    assert run(*start, "--out", tmp_path / "run")[0] == 0
+    assert command(*start, "--out", tmp_path / "run")[0] == 0
     within_a_row(400, seed=1).to_csv(data, index=False)
-    code, shown = run("refine", tmp_path / "run", "--latent", "-q")
+    code, _, err = command("refine", tmp_path / "run", "--latent", "-q")
     assert code == 2
-    assert "not the data that the run was made of" in shown.err
+    assert "not the data that the run was made of" in err
 
 
 def test_without_tigramite_the_message_says_what_to_install(instantaneous, monkeypatch):

@@ -1,7 +1,6 @@
 """Pretraining: what it learns, that it continues, and what it refuses."""
 
 import json
-import sys
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ import torch
 from safetensors.torch import load_file
 
 import forecause as fc
-from forecause.cli import main
 from forecause.errors import InputError
 from forecause.forecast.models.pretrained.network import ContextNetwork, NetworkSettings
 from forecause.forecast.models.pretrained.weights import load_network
@@ -136,22 +134,16 @@ def test_other_settings_and_foreign_files_are_refused(trained, tmp_path):
         pretrain(tmp_path / "new", minutes=0)
 
 
-def test_discover_starts_from_what_the_command_wrote(monkeypatch, capsys, tmp_path):
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["forecause", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return ended.value.code or 0, capsys.readouterr().out
-
+def test_discover_starts_from_what_the_command_wrote(command, tmp_path):
     out, data = tmp_path / "pretrained", tmp_path / "data.npy"
     np.save(data, chain(800))
-    code, text = run(
+    code, text, _ = command(
         "pretrain", out, "--rounds", 2, "--variables", 3, "--max-lag", 2, "--quiet"
     )  # fmt: skip
     assert code == 0
     assert "200 rows: network 0." in text
     assert json.loads((out / "pretraining.json").read_text())["systems"] == 32
-    code, text = run(
+    code, text, _ = command(
         "discover", data, "--max-lag", 2, "--forecaster", "pretrained", "--weights", out,
         "--preset", "quick", "--out", tmp_path / "run", "--quiet",
     )  # fmt: skip
