@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from forecause.forecast.models.mlp import MLP as MLP
     from forecause.forecast.models.pretrained import Pretrained as Pretrained
     from forecause.forecast.models.transformer import Transformer as Transformer
+    from forecause.forecast.models.trees import Trees as Trees
     from forecause.forecast.models.vector_transformer import VectorTransformer as VectorTransformer
     from forecause.graph.lagged import LaggedGraph as LaggedGraph
     from forecause.graph.metrics import score_graph as score_graph
@@ -73,6 +74,7 @@ _HOMES = {
     "Progress": "forecause.progress",
     "TopK": "forecause.config",
     "Transformer": _MODELS,
+    "Trees": _MODELS,
     "VectorTransformer": _MODELS,
     "Workers": "forecause.resources.workers",
     "discover": "forecause.method",

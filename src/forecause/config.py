@@ -25,6 +25,7 @@ ForecasterName = Literal[
     "mlp",
     "cnn",
     "dictionary",
+    "trees",
     "additive",
     "linear",
     "chronos",
@@ -103,6 +104,7 @@ class ForecasterSpec(Settings):
     instant: ClassVar[bool] = False  # fitted in a moment, so it may be fitted many times
     head_names: ClassVar[tuple[str, ...]] = ("mse",)  # what it can learn of the distribution
     readouts: ClassVar[tuple[str, ...]] = WITHOUT_ATTENTION
+    has_gradient: ClassVar[bool] = True  # else its tests tell the relevance
     own_tests: ClassVar[bool] = False  # `auto` chooses edges by its own tests, not closed forms
     can_be_sparse: ClassVar[bool] = False  # whether the preset `sparse` means anything to it
     weights_use: ClassVar[Literal["none", "optional", "required"]] = "none"

@@ -78,7 +78,7 @@ def stacked_with_trees(
     says of them.
     """
     late = held_out_rows(len(inputs))
-    trees = BoostedTrees(first.reads, _grown(inputs[:, first.reads], target, late, seed))
+    trees = BoostedTrees(first.reads, grown(inputs[:, first.reads], target, late, seed))
     errors = target[late] - held_out_forecast
     gained = trees.predict(inputs[late]) - held_out_forecast
     weight = float(np.clip(errors @ gained / max(float(gained @ gained), 1e-12), 0.0, 1.0))
@@ -89,7 +89,7 @@ def stacked_with_trees(
     return Stack((first, trees), (1 - weight, weight))
 
 
-def _grown(
+def grown(
     inputs: Array, target: Array, late: npt.NDArray[np.bool_], seed: int
 ) -> HistGradientBoostingRegressor:
     """Trees on the other rows, grown as long as that helps on the rows `late` (row,) marks."""

@@ -11,6 +11,7 @@ from forecause.forecast.models.mlp import MLP
 from forecause.forecast.models.per_target import PerTargetChoiceSettings
 from forecause.forecast.models.pretrained import Pretrained
 from forecause.forecast.models.transformer import Transformer
+from forecause.forecast.models.trees import Trees
 from forecause.forecast.models.vector_transformer import VectorTransformer
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "PerTargetChoiceSettings",
     "Pretrained",
     "Transformer",
+    "Trees",
     "VectorTransformer",
 ]
 

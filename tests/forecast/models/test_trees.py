@@ -1,0 +1,47 @@
+"""Claims about the trees as a forecaster."""
+
+import numpy as np
+import torch
+
+import forecause as fc
+from fitted import fit_forecaster
+from forecause.forecast.boosted_trees import grown, held_out_rows
+from systems import edge_set, windows_of
+
+
+def gated(rows=2000, seed=0):
+    """v0 passes to v2 where v1 is above zero."""
+    x = np.random.default_rng(seed).normal(size=(rows, 3))
+    x[1:, 2] = 2 * x[:-1, 0] * (x[:-1, 1] > 0) + 0.5 * x[1:, 2]
+    return x
+
+
+def test_its_forecast_is_that_of_scikit_learn():
+    windows = windows_of(gated(), 2)
+    model = fit_forecaster("trees", windows).forecaster.member_of(2)
+    early = windows.split(0.2)[0]
+    batch = early.draw(np.arange(len(early)))
+    inputs = batch.past.flatten(1).double().numpy()
+    expected = grown(inputs, batch.target[:, 2].double().numpy(), held_out_rows(len(inputs)), 0)
+    found = model.forecast(batch)[:, 2].numpy()
+    np.testing.assert_allclose(found, expected.predict(inputs), atol=1e-4)
+    assert np.corrcoef(found, batch.target[:, 2])[0, 1] > 0.8
+
+
+def test_it_finds_a_gate_by_its_own_tests_and_is_loaded_with_the_same_forecast(tmp_path):
+    run = fc.discover(gated(), max_lag=1, forecaster=fc.Trees())
+    assert edge_set(run.graph) == {("x0", "x2", 1), ("x1", "x2", 1)}
+    assert run.graph.edges.set_index("source").loc["x0", "sign"] == 1
+    loaded = fc.load(run.save(tmp_path / "run"))
+    np.testing.assert_array_equal(loaded.forecast(3).values, run.forecast(3).values)
+
+
+def test_what_is_forbidden_is_not_read():
+    allowed = torch.ones(3, 1, 3, dtype=torch.bool)
+    allowed[2, 0, 0] = False
+    windows = windows_of(gated(), 1)
+    model = fit_forecaster("trees", windows, allowed=allowed).forecaster
+    past = windows.draw(np.arange(200)).past
+    moved = past.clone()
+    moved[:, 0, 0] += 3
+    torch.testing.assert_close(model(moved)[:, 2], model(past)[:, 2], atol=0, rtol=0)
