@@ -49,7 +49,7 @@ from forecause.forecast.forecaster import Forecaster
 from forecause.forecast.selection import UNLIMITED, Plan, specs_tried
 from forecause.forecast.training import distributed
 from forecause.progress import QUIET, Progress, usual_progress
-from forecause.resources.cost import expected_cost, plan_for
+from forecause.resources.cost import check_memory, expected_cost, plan_for
 from forecause.resources.fitting import fit_as_asked, fit_parts, pick_device
 from forecause.resources.workers import LOCAL, Workers
 
@@ -310,6 +310,7 @@ def plan_work(windows: Windows, config: Config, run: Run) -> Plan:
     tried = specs_tried(config.forecasting, windows)
     cost = expected_cost(windows, tried)
     run.progress.say(cost.sentence)
+    check_memory(cost)
     if config.run.budget is None:
         return UNLIMITED
     asked = None if spec is None else tried[0].kind

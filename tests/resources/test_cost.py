@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from forecause.data import Panel, Windows
+from forecause.errors import InputError
 from forecause.forecast.models import MLP, Additive, Linear
+from forecause.method import discover
 from forecause.resources.cost import (
     Cost,
     expected_cost,
@@ -13,6 +15,7 @@ from forecause.resources.cost import (
     matmul_speed,
     memory_gb,
 )
+from systems import chain
 
 
 def windows_of(rows, variables, max_lag):
@@ -55,3 +58,10 @@ def test_a_table_on_disk_does_not_count_as_memory(tmp_path):
     np.save(path, windows.panel.values)
     mapped = Windows.of(Panel.of(path), 1)
     assert memory_gb(windows, [Linear()]) - memory_gb(mapped, [Linear()]) == pytest.approx(4e-5)
+
+
+def test_what_the_machine_cannot_hold_is_refused_before_any_work(monkeypatch):
+    monkeypatch.setattr("forecause.resources.cost.machine_gb", lambda: 0.01)
+    monkeypatch.setattr("forecause.resources.fitting.fit_best", None)
+    with pytest.raises(InputError, match="GB of memory, and this machine has"):
+        discover(chain(200), max_lag=1, forecaster="linear")

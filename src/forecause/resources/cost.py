@@ -6,6 +6,7 @@ networks are timed, a few steps of each. All of it takes well under a second for
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from forecause.edges.nested_models import (
 )
 from forecause.edges.nested_models import WORK as TEST_WORK
 from forecause.edges.reading import READ_WINDOWS
+from forecause.errors import InputError
 from forecause.forecast.forecaster import Forecaster, ForecasterSettings
 from forecause.forecast.models.additive import Additive
 from forecause.forecast.selection import Plan, Share, seeded_build
@@ -37,6 +39,7 @@ TIMED_STEPS = 3
 SOLUTIONS = 25  # of the normal equations, to choose a penalty on left-out time
 TEST_SHARE = 0.5  # of the speed of products that the tests reach
 BASE_GB = 0.5  # of the interpreter and its libraries
+HOPELESS = 1.5  # times the machine's memory, beyond which no run is begun
 STARTUP = 1.0  # second, of whatever is not counted
 
 
@@ -117,6 +120,24 @@ def memory_gb(windows: Windows, tried: Sequence[ForecasterSettings]) -> float:
     sample = min(len(windows), MOST_WINDOWS) * (steps + 1) * columns * 4
     features = max([windows.inputs, *(spec.features(windows.inputs) for spec in tried)])
     return BASE_GB + (held + 2 * sample + 10 * features**2 * 8) / 1e9
+
+
+def check_memory(cost: Cost) -> None:
+    """Refuse before any work what this machine cannot hold, whatever estimates miss."""
+    there = machine_gb()
+    if cost.memory_gb > HOPELESS * there:
+        raise InputError(
+            f"This would take about {cost.memory_gb:,.0f} GB of memory, and this machine has "
+            f"{there:,.0f}; use fewer columns, a smaller max_lag, or another forecaster."
+        )
+
+
+def machine_gb() -> float:
+    """Gigabytes of memory; without end where the system does not say."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    except (ValueError, OSError, AttributeError):
+        return float("inf")
 
 
 def _is_mapped(table: npt.NDArray[Any] | None) -> bool:
