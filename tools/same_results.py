@@ -3,7 +3,8 @@
     python tools/same_results.py write before.json
     python tools/same_results.py compare before.json
 
-Every mechanism, domains, labels and a preset each; scores are compared bit for bit.
+Every mechanism, domains, labels and a preset each; edges, scores and effects are compared bit for
+bit.
 """
 
 from __future__ import annotations
@@ -98,6 +99,12 @@ def answers() -> dict[str, Any]:
     return found
 
 
+def edges_of(graph: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """Edges with score and effect; what else is told of an edge may grow from version to version."""
+    names = ("source", "target", "lag", "score", "effect")
+    return [tuple(edge.get(name) for name in names) for edge in graph["edges"]]
+
+
 def main(command: str, path: str) -> int:
     """Write the answers, or compare them with written ones."""
     found = answers()
@@ -105,7 +112,7 @@ def main(command: str, path: str) -> int:
         Path(path).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
         return 0
     before = json.loads(Path(path).read_text(encoding="utf-8"))
-    differing = [name for name in CASES if before[name] != found[name]]
+    differing = [name for name in CASES if edges_of(before[name]) != edges_of(found[name])]
     sys.stdout.write(f"{len(CASES) - len(differing)} of {len(CASES)} graphs are equal.\n")
     for name in differing:
         sys.stdout.write(f"differs: {name}\n")

@@ -53,7 +53,7 @@ class Proposal:
 
     def is_beyond_chance(self, level: float) -> bool:
         """Whether so large a value is unexpected among all that was scanned."""
-        return bool(self.z > -ndtri(level / 2 / self.scanned))
+        return bool(self.z > -ndtri(level / 2 / max(self.scanned, 1)))
 
 
 def scan_waves(inputs: Array, residuals: Array, columns: Index) -> list[list[Proposal]]:
