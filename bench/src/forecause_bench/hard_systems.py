@@ -14,8 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from forecause import LaggedGraph, Panel
 from forecause.simulation import simulate
 from forecause.simulation.lorenz96 import lorenz96
+from forecause_bench.suite import Cell, Suite
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -303,3 +305,30 @@ SYSTEMS: dict[str, Callable[[int, int], tuple[Array, Truth]]] = {
     "lorenz-96": _lorenz,
 }
 FAMILIES = {**SYSTEMS, **NULLS, **TRAPS}
+
+
+def hard(rows: int, seed: int, max_lag: int, family: str) -> tuple[Panel, LaggedGraph]:
+    """The table of one system of a family, and its true graph."""
+    values, truth = make(family, rows, seed)
+    names = [f"x{place}" for place in range(VARIABLES)]
+    edges = [(names[s], names[t], int(lag) + 1) for t, s, lag in np.argwhere(truth)]
+    return Panel.from_arrays([values], names), LaggedGraph.from_edges(names, max_lag, edges)
+
+
+HARD = Suite(
+    "hard",
+    "What lines, splines and products of pairs cannot describe, beside what they can",
+    tuple(
+        Cell(name, {"maker": f"{__name__}:hard", "max_lag": MAX_LAG, "family": name})
+        for name in FAMILIES
+    ),
+    methods=("forecause", "linear", "var-fdr", "pcmci+", "cmlp"),
+    rows=(500, 2_000, 10_000),
+    seeds=5,
+    first_seed=1000,
+    limit=1200.0,
+    metrics=("f1", "fdr", "recall"),
+    axis="family",
+    note="Seeds below 1000 were used to develop the tests. The traps hold functions that hardly "
+    "any learner can represent; there the alert `misfit` should speak.",
+)

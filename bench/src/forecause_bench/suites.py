@@ -17,6 +17,7 @@ from forecause_bench.calibration import (
     LINEAR,
     MECHANISMS,
 )
+from forecause_bench.hard_systems import HARD
 from forecause_bench.nulls import ALERTS, NULLS
 from forecause_bench.real.suites import REAL_SUITES
 from forecause_bench.scaling import SCALING, SCREENING
@@ -331,6 +332,7 @@ SUITES: dict[str, Suite] = {
         SCREENING,
         NULLS,
         ALERTS,
+        HARD,
         *REAL_SUITES,
     )
 }
