@@ -100,7 +100,7 @@ def answers() -> dict[str, Any]:
 
 
 def edges_of(graph: dict[str, Any]) -> list[tuple[Any, ...]]:
-    """Edges with score and effect; what else is told of an edge may grow from version to version."""
+    """Edges with score and effect; what else is told of an edge may grow with versions."""
     names = ("source", "target", "lag", "score", "effect")
     return [tuple(edge.get(name) for name in names) for edge in graph["edges"]]
 
