@@ -303,7 +303,10 @@ class Config(Settings):
         check_names(named, ("max_lag", *GROUP_OF))
         if base is not None:
             named = base.changed() | named
-        named = _normalised(named)
+        try:
+            named = _normalised(named)
+        except OverflowError:
+            raise InputError("A number among the options is too large to be used.") from None
         flat = _with_preset(named)
         grouped: dict[str, Any] = {group: {} for group in GROUPS}
         for name, value in flat.items():
