@@ -9,8 +9,15 @@ from fitted import build
 from forecause.data import Panel, Windows
 from forecause.regression.splines import place_knots
 from forecause.report.evidence import MOST_EDGES, Look, collect
-from forecause.report.history import course, duration, lag_text, sampling_text, stretch, timing
-from forecause.report.history import short
+from forecause.report.history import (
+    course,
+    duration,
+    lag_text,
+    sampling_text,
+    short,
+    stretch,
+    timing,
+)
 from report_runs import linear_run, many_variables, three_variables, with_domains
 
 
