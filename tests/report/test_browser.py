@@ -367,4 +367,4 @@ def test_a_hundred_variables_stay_fluid(open_page, tmp_path):
     )
     assert max(redraw) < 1_000
     assert edge_count(page) < 60
-    assert fc.load(path) == large.graph
+    assert fc.load_graph(path) == large.graph

@@ -37,7 +37,7 @@ def read_json(source: str | Path) -> LaggedGraph:
     place = "The graph" if str(source).lstrip().startswith("{") else repr(str(source))
     text = text_of(source, "{")
     try:
-        document = json.loads(text)
+        document = json.loads(text, parse_constant=_refused, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{place} is not valid JSON ({error}); is it cut off?") from error
     found = document.get("format") if isinstance(document, dict) else None
@@ -49,6 +49,17 @@ def read_json(source: str | Path) -> LaggedGraph:
         return _graph(document, _names(document), _max_lag(document))
     except InputError as error:
         raise InputError(f"{place} is not a valid graph: {error}") from error
+
+
+def _refused(name: str) -> float:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is beyond all numbers")
+    return number
 
 
 def _content(graph: LaggedGraph) -> dict[str, Any]:
