@@ -123,6 +123,7 @@ NULLS = Suite(
     methods=("forecause", "linear", "var-fdr", "pcmci+"),
     rows=(300, 1_000, 2_000),
     seeds=20,
+    first_seed=3000,  # the rules were chosen on earlier ones
     limit=600.0,
     metrics=("fdr", "recall"),
     axis="family",
