@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -229,7 +230,11 @@ def test_version(run):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_during_start_up_shows_no_traceback(number, tmp_path):
     process = subprocess.Popen(
-        [sys.executable, "-m", "forecause", "demo"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "forecause", "demo"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # nohup ignores one
     )
     time.sleep(0.35)
     process.send_signal(number)
@@ -260,3 +265,67 @@ def test_ctrl_c_ends_cleanly_and_writes_nothing(tmp_path):
     assert out == ""
     assert err.endswith("forecause: stopped; nothing was written.\n")
     assert [file.name for file in tmp_path.iterdir()] == ["d.csv"]
+
+
+@pytest.fixture(scope="module")
+def chain_run(tmp_path_factory):
+    table = pd.DataFrame(chain(800), columns=list("abc"))
+    stamps = pd.date_range("2024-01-01", periods=800, freq="D")
+    found = fc.discover(table.assign(day=stamps), 2, time="day", forecaster="linear")
+    return found.save(tmp_path_factory.mktemp("asked") / "run")
+
+
+def test_effect_tells_the_interval_that_python_tells(run, chain_run):
+    code, out, _ = run("effect", chain_run, "a", "b", "--json")
+    (told,) = json.loads(out)
+    known = fc.load(chain_run).effect("a", "b", told["lag"])
+    assert code == 0
+    assert [told["change"], told["low"], told["high"]] == [known.change, known.low, known.high]
+    code, out, _ = run("effect", chain_run, "a", "b")
+    assert code == 0
+    assert "after" in out
+    assert "1 day" in out
+    code, _, err = run("effect", chain_run, "a", "z")
+    assert (code, "Unknown variable 'z'" in err) == (2, True)
+
+
+def test_forecast_has_dates_bands_and_what_would_come(run, chain_run, tmp_path):
+    out_file = tmp_path / "ahead.csv"
+    code, out, _ = run("forecast", chain_run, "--steps", 3, "--out", out_file)
+    ahead = pd.read_csv(out_file)
+    assert code == 0
+    assert "2026-03-11" in out
+    assert ahead["time"].unique().tolist() == ["2026-03-11", "2026-03-12", "2026-03-13"]
+    assert ((ahead["low_95"] <= ahead["low_80"]) & (ahead["high_80"] <= ahead["high_95"])).all()
+    code, out, _ = run("forecast", chain_run, "--steps", 2, "--hold", "a=3", "--json")
+    assert [row["forecast"] for row in json.loads(out) if row["variable"] == "a"] == [
+        pytest.approx(3),
+        pytest.approx(3),
+    ]
+    code, _, err = run("forecast", chain_run, "--hold", "a")
+    assert (code, "Expected --hold NAME=VALUE" in err) == (2, True)
+
+
+def test_score_takes_run_folders(run, chain_run):
+    code, out, _ = run("score", chain_run, chain_run / "graph.json", "--json")
+    assert code == 0
+    assert json.loads(out)["lagged"]["f1"] == 1.0
+
+
+def test_the_graph_can_be_read_from_standard_output(run, csv, tmp_path):
+    code, out, err = run(
+        "discover", csv, "--max-lag", 2, "--forecaster", "linear", "--out", tmp_path / "run",
+        "--json", "-", "--quiet",
+    )  # fmt: skip
+    assert code == 0
+    assert edge_set(fc.LaggedGraph.from_json(out)) == CHAIN_EDGES
+    assert "report.html" in err
+
+
+def test_an_empty_graph_gets_its_sentence(run, tmp_path):
+    rng = np.random.default_rng(0)
+    path = tmp_path / "noise.csv"
+    pd.DataFrame(rng.normal(size=(300, 3)), columns=list("abc")).to_csv(path, index=False)
+    code, out, _ = run("discover", path, "--forecaster", "linear", "--out", tmp_path / "run", "-q")
+    assert code == 0
+    assert "No variable was found to drive another." in out

@@ -14,8 +14,8 @@ from fitted import build
 from forecause.data import Panel
 from forecause.data.seasonal import autocorrelation, find_season
 from forecause.evaluate import METHODS, _Model, evaluate, rolling_origin
+from forecause.forecast.forecaster import roll as roll_on
 from forecause.forecast.models.linear import Linear, LinearModel
-from forecause.forecast.rolling import roll as roll_on
 from heard import Heard
 from systems import bent_chain, chain
 
@@ -335,6 +335,8 @@ def test_closed_forms_are_refitted_and_progress_is_reported():
         ({"refit": "never"}, "Refit must be auto, first or every"),
         ({"forecaster": "magic"}, "Unknown forecaster 'magic'"),
         ({"steps": 500}, "No series has 2 complete rows"),
+        ({"steps": "many"}, "at least 1, found many and 3"),
+        ({"origins": 10**11}, "What came before an origin is not enough"),
         ({"origins": 98}, r"What came before an origin is not enough: .* fewer origins or steps"),
     ],
 )

@@ -5,7 +5,11 @@ import forecause as fc
 from forecause.attribute import relevance
 from forecause.config import Config
 from forecause.data import Windows
+from forecause.edges.knowledge import Knowledge
 from forecause.edges.select import global_top_k
+from forecause.forecast.models.deep_transformer import DeepTransformer
+from forecause.forecast.models.transformer import Transformer
+from forecause.regression import p_values
 from systems import CHAIN_EDGES, bent_chain, chain, edge_set
 
 
@@ -115,6 +119,10 @@ def test_selection_rules_and_their_limits():
     by_rank = fc.discover(values, 2, forecaster="additive", select="top-k", k=1, by="rank")
     assert edge_set(by_rank.graph) >= {("a", "b", 1), ("b", "c", 2)}
     assert len(by_rank.graph) == 3
+    steady = fc.discover(values, 2, forecaster="additive", select="global-top-k", k=4, by="rank/sd")
+    ratio = steady.relevance["mean_rank"] / steady.relevance["sd_rank"]
+    least = ratio.values.ravel()[ratio.values.argsort(axis=None)[-4]]
+    assert steady.graph.adjacency.equals(ratio >= least)
     strict = fc.discover(values, 2, forecaster="linear", select="fdr", fdr=1e-12)
     assert edge_set(strict.graph) <= CHAIN_EDGES
     with pytest.raises(fc.InputError, match=r"setting fdr=2: Input should be less than 1"):
@@ -154,7 +162,7 @@ def test_a_run_with_learned_variance_is_saved_and_loaded(tmp_path):
 
 def test_without_enough_rows_for_tests_top_k_still_works():
     values = table(chain(40))
-    with pytest.raises(fc.InputError, match="choose edges by --select top-k"):
+    with pytest.raises(fc.InputError, match='choose edges by select="top-k"'):
         fc.discover(values, max_lag=12, forecaster="linear")
     found = fc.discover(values, max_lag=12, forecaster="linear", select="global-top-k", k=2)
     assert found.graph.edges["q_value"].isna().all()
@@ -193,3 +201,47 @@ def test_the_usual_error_rate_is_stricter_where_rows_are_plenty_and_is_kept_with
     many = fc.discover(table(chain(2000)), 1, forecaster="linear").config.edges.fdr
     asked = fc.discover(table(chain(400)), 1, forecaster="linear", fdr=0.1).config.edges.fdr
     assert (few, many, asked) == (0.05, 0.02, 0.1)
+
+
+def test_a_run_works_nothing_out_twice(monkeypatch):
+    """What is split, adjusted by Benjamini-Hochberg and allowed: each once, then passed on."""
+    done = []
+
+    def counted(owner, name, key):
+        original = getattr(owner, name)
+
+        def wrapper(*asked):
+            done.append((name, key(*asked)))
+            return original(*asked)
+
+        monkeypatch.setattr(owner, name, wrapper)
+
+    counted(Windows, "_split", lambda windows, share: (windows.rows.tobytes(), share))
+    counted(p_values, "_benjamini_hochberg", lambda p: np.sort(p).tobytes())
+    counted(Knowledge, "allowed", lambda *_: "of this run")
+    fc.discover(table(chain()), max_lag=2, forecaster="linear")
+    assert len(done) == len(set(done))
+    assert {name for name, _ in done} == {"_split", "_benjamini_hochberg", "allowed"}
+
+
+def test_the_paper_preset_recovers_a_chain_end_to_end(tmp_path):
+    values = table(chain(1500))
+    brief = DeepTransformer.of_preset("paper").trained_with(max_steps=200, cooldown=100, rounds=0)
+    run = fc.discover(values, 2, preset="paper", forecaster=brief, k=2, seed=3)
+    settings = run.forecaster.settings
+    assert (settings.width, settings.heads, settings.layers) == (64, 4, 4)
+    assert settings.teacher_forcing
+    edges = run.config.edges
+    assert (edges.readout, edges.select, edges.by) == ("lrp", "top-k", "score")
+    assert edge_set(run.graph) >= {("a", "b", 1), ("b", "c", 2)}
+    assert len(run.graph) == 6
+    run.save(tmp_path / "run")
+    assert edge_set(fc.load(tmp_path / "run").graph) == edge_set(run.graph)
+
+
+def test_the_presets_of_the_paper_are_its_deep_and_its_shallow_transformer():
+    for preset, layers in {"paper": 4, "paper-shallow": 1}.items():
+        config = fc.Config.of(preset=preset)
+        spec = Transformer.of_preset(config.forecasting.preset)
+        assert (spec.kind, spec.layers) == ("deep-transformer", layers)
+        assert config.edges.k == 3

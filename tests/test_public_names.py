@@ -12,10 +12,11 @@ import pytest
 import forecause as fc
 
 SURFACE = """
-Additive CNN Chronos Config Dictionary Discovery FalseDiscovery Forecaster ForecasterSettings
+Additive CausalDiscovery CNN Chronos Config Dictionary Discovery FalseDiscovery Forecaster
+ForecasterSettings
 ForecauseError ForecauseWarning GlobalTopK InputError LaggedGraph Linear LoggedProgress MLP Panel
-Pretrained Progress TopK Transformer Trees VectorTransformer Workers __version__ discover load
-load_graph score_graph simulate
+Pretrained Progress TopK Transformer Trees VectorTransformer Workers __version__ datasets discover
+load load_graph score_graph simulate
 """
 
 

@@ -103,3 +103,24 @@ def test_the_report_escapes_names_and_needs_no_network(folder):
     assert "b&lt;script&gt;" in page
     assert "src=" not in page
     assert "<link" not in page
+
+
+def test_a_run_of_very_many_candidates_keeps_those_that_stand_out(found, tmp_path, monkeypatch):
+    for module in ("store", "graph.formats.json_format", "report.content"):
+        monkeypatch.setattr(f"forecause.{module}.MOST_SCORES", 10)
+    monkeypatch.setattr("forecause.graph.formats.json_format.KEPT_SCORES", 12)
+    folder = found.save(tmp_path / "large")
+    assert '"scores"' not in (folder / "graph.json").read_text()
+    assert '"scores"' not in (folder / "report.html").read_text()
+    again = fc.load(folder)
+    pd.testing.assert_frame_equal(again.graph.edges, found.graph.edges)
+    before, after = found.relevance, again.relevance
+    kept = before["p_value"].values <= 0.05
+    assert kept.sum() >= len(found.graph)
+    for name in before.data_vars:
+        values = before[name].values
+        assert (after[name].values[kept] == values[kept]).all()
+    left_out = after["relevance"].values == 0
+    assert left_out.any()
+    assert (after["p_value"].values[left_out] == 1).all()
+    pd.testing.assert_frame_equal(again.forecast(3), found.forecast(3))

@@ -43,23 +43,18 @@ def lazy_imports(path: Path) -> int:
 
 def figures() -> dict[str, object]:
     """All figures, by what they count."""
+    import typer
+
     import forecause as fc
+    from forecause.cli import app
 
     sources = files()
     lengths = [len(path.read_text(encoding="utf-8").splitlines()) for path in sources]
     top = [p for p in PRODUCT.iterdir() if p.suffix == ".py" or (p.is_dir() and p.name[0] != "_")]
     arguments = inspect.signature(fc.discover).parameters.values()
     untyped = [a.name for a in arguments if a.annotation in ("Any", inspect.Parameter.empty)]
-    command = (PRODUCT / "cli").rglob("*.py")
-    options = next(
-        (
-            len(node.args.args)
-            for path in command
-            for node in functions(path)
-            if node.name == "discover"
-        ),
-        0,
-    )
+    command = typer.main.get_command(app).get_command(None, "discover")
+    options = sum(option.param_type_name == "option" for option in command.params)
     solvers = [
         path
         for path in sources

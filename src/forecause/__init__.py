@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from forecause.errors import ForecauseError as ForecauseError
     from forecause.errors import ForecauseWarning as ForecauseWarning
     from forecause.errors import InputError as InputError
+    from forecause.estimator import CausalDiscovery as CausalDiscovery
     from forecause.forecast.forecaster import Forecaster as Forecaster
     from forecause.forecast.forecaster import ForecasterSettings as ForecasterSettings
     from forecause.forecast.models.additive import Additive as Additive
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from forecause.progress import LoggedProgress as LoggedProgress
     from forecause.progress import Progress as Progress
     from forecause.resources.workers import Workers as Workers
+    from forecause.simulation import datasets as datasets
     from forecause.simulation import simulate as simulate
     from forecause.store import load as load
     from forecause.store import load_graph as load_graph
@@ -54,6 +56,7 @@ _MODELS = "forecause.forecast.models"
 _HOMES = {
     "Additive": _MODELS,
     "CNN": _MODELS,
+    "CausalDiscovery": "forecause.estimator",
     "Chronos": _MODELS,
     "Config": "forecause.method",  # which knows all forecasters
     "Dictionary": _MODELS,
@@ -77,6 +80,7 @@ _HOMES = {
     "Trees": _MODELS,
     "VectorTransformer": _MODELS,
     "Workers": "forecause.resources.workers",
+    "datasets": "forecause.simulation",
     "discover": "forecause.method",
     "load": "forecause.store",
     "load_graph": "forecause.store",

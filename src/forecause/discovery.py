@@ -15,11 +15,13 @@ from forecause.config import ForecasterSpec, InstantaneousName
 from forecause.diagnostics.power import Learned, Power, measure_power, noise_sd
 from forecause.effects.attribution import attribution_of_run
 from forecause.effects.what_if import Effect, effect, future
+from forecause.effects.what_if import bands as future_bands
 from forecause.graph.lagged import LaggedGraph
 from forecause.progress import QUIET, Progress
 from forecause.refine.run import refine
 from forecause.resources.workers import LOCAL, Workers
 from forecause.result import Result
+from forecause.threads import one_thread
 
 if TYPE_CHECKING:
     from forecause.evaluate import Evaluation, Refit
@@ -58,17 +60,23 @@ class Discovery(Result):
     (2, 4)
     """
 
-    def forecast(self, steps: int = 1, series: str | None = None) -> pd.DataFrame:
+    def forecast(
+        self, steps: int = 1, series: str | None = None, *, bands: bool = False
+    ) -> pd.DataFrame:
         """Forecast the next steps of a series (the last one by default), in the data's units.
 
-        Of a variable of labels, the probability of each level, in columns named variable=level.
+        A row per step, with its time where the data has times. Of a variable of labels, the
+        probability of each level, in columns named variable=level. With `bands`, a line for every
+        step and variable instead: forecast, low_80, high_80, low_95, high_95.
         """
-        return future(self, steps, series)
+        return future_bands(self, steps, series) if bands else future(self, steps, series)
 
+    @one_thread()
     def effect(self, source: str, target: str, lag: int) -> Effect:
-        """What raising a variable by one sd does to the forecast of another `lag` rows later."""
+        """What raising a variable by one sd does to another `lag` rows later, with an interval."""
         return effect(self, source, target, lag)
 
+    @one_thread()
     def simulate_do(
         self,
         do: Mapping[str, Any],
@@ -84,6 +92,7 @@ class Discovery(Result):
         """
         return future(self, steps, series, do, draws, seed)
 
+    @one_thread()
     def refine(
         self,
         *,
@@ -133,6 +142,7 @@ class Discovery(Result):
             progress=progress,
         )
 
+    @one_thread()
     def attribution_over_time(
         self,
         target: str,
@@ -153,7 +163,7 @@ class Discovery(Result):
     @property
     def is_quick(self) -> bool:
         """Whether all forecasters of the run are fitted in a moment."""
-        tried = set(self.losses.columns) - {"naive", "chosen"}
+        tried = set(self.losses.columns) - {"naive", "mean", "chosen"}
         return all(
             label in ForecasterSpec.known and ForecasterSpec.known[label].instant for label in tried
         )
@@ -207,6 +217,7 @@ class Discovery(Result):
         self._collect_evidence()
         return Plots(self)
 
+    @one_thread()
     def report(
         self,
         path: str | Path = "report.html",
@@ -220,6 +231,7 @@ class Discovery(Result):
         self._collect_evidence()
         return write_report(self, Path(path), compare=compare, truth=truth)
 
+    @one_thread()
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Save the run, whole or not at all; `forecause.load(folder)` gives it back.
 
@@ -230,6 +242,12 @@ class Discovery(Result):
 
         self._collect_evidence()
         return save(self, Path(folder), overwrite)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from forecause.report.notebook import notebook_html
+
+        return notebook_html(self)
 
     def __repr__(self) -> str:
         return (

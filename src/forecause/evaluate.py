@@ -23,12 +23,12 @@ from forecause.data.time_course import (
 from forecause.data.windows import Scale, Windows
 from forecause.edges.knowledge import Candidates
 from forecause.errors import InputError
-from forecause.forecast.forecaster import Forecaster
-from forecause.forecast.rolling import roll
+from forecause.forecast.forecaster import Forecaster, roll
 from forecause.forecast.selection import fit_best
 from forecause.progress import QUIET, Progress
 from forecause.resources.fitting import fit_as_asked
 from forecause.result import Result
+from forecause.threads import one_thread
 
 METHODS = ("forecaster", "var", "seasonal naive", "last value", "mean")
 REFERENCE = "seasonal naive"
@@ -96,6 +96,7 @@ class Evaluation:
         return found
 
 
+@one_thread()
 def rolling_origin(
     panel: Panel,
     max_lag: int | None = None,
@@ -166,7 +167,8 @@ def _rounds(panel: Panel, max_lag: int, steps: int, origins: int) -> list[_Round
     possible = Windows.of(panel, max_lag).rows
     rounds: list[_Round] = []
     used: set[int] = set()
-    for back in range(origins, 0, -1):
+    within = panel.rows // steps + 1  # origins further back lie before the data
+    for back in range(min(origins, within), 0, -1):
         cases, known = [], []
         for first, end in _spans(panel):
             wanted = end - back * steps
@@ -311,7 +313,7 @@ def _notes(panel: Panel, chosen: Config, made: int, origins: int) -> tuple[str, 
 
 
 def _check(steps: int, origins: int, season: Season, refit: str) -> None:
-    if min(steps, origins) < 1:
+    if not all(isinstance(count, int) for count in (steps, origins)) or min(steps, origins) < 1:
         raise InputError(f"Steps and origins must be at least 1, found {steps} and {origins}.")
     if season not in ("auto", None) and not (isinstance(season, int) and season >= 1):
         raise InputError(f"The season must be auto, None or a number of rows, found {season!r}.")

@@ -44,14 +44,17 @@ from forecause.edges.reading import (
     usual_fdr,
 )
 from forecause.edges.summary_tests import summary_edges
+from forecause.effects.intervals import with_effects
 from forecause.errors import ForecauseWarning, InputError
 from forecause.forecast.forecaster import Forecaster
-from forecause.forecast.selection import UNLIMITED, Plan, specs_tried
+from forecause.forecast.selection import UNLIMITED, Fitted, Plan, specs_tried
 from forecause.forecast.training import distributed
 from forecause.progress import QUIET, Progress, usual_progress
 from forecause.resources.cost import check_memory, expected_cost, plan_for
-from forecause.resources.fitting import fit_as_asked, fit_parts, pick_device
+from forecause.resources.fitting import Fit, fit_as_asked, fit_parts, pick_device
 from forecause.resources.workers import LOCAL, Workers
+from forecause.threads import one_thread
+from forecause.voice import spoken
 
 Answer = TypeVar("Answer")
 Arguments = ParamSpec("Arguments")
@@ -144,7 +147,8 @@ def discover(
         What predicts: a name, or an object such as `fc.MLP(hidden=64)`. "auto", the default, keeps
         for every variable the one that predicts it best.
     preset
-        "paper" is the published model, readout and rule; "quick" trains for at most 1,000 steps;
+        "paper" is the published model, readout and rule, "paper-shallow" the same with one
+        layer; "quick" trains for at most 1,000 steps;
         "sparse" puts a penalty on gradients, for few rows.
     head
         What a network learns of the distribution: "mse" the mean, "gaussian" the variance too,
@@ -167,7 +171,8 @@ def discover(
         How edges are chosen: a name, or an object such as `fc.TopK(3)`. "auto", the default,
         tests every candidate and keeps the share of false edges below `fdr`.
     k, by
-        Edges of the rules top-k and global-top-k, and whether they compare scores or ranks.
+        Edges of the rules top-k and global-top-k, and whether they compare scores, mean ranks
+        over windows ("rank") or mean ranks over their standard deviation ("rank/sd").
     fdr
         The accepted share of false edges; 0.02 by default, 0.05 with fewer than 1,500 windows.
     forbid, require
@@ -203,10 +208,22 @@ def discover(
     if not isinstance(workers, Workers) or not isinstance(progress, Progress | None):
         raise InputError("workers must be fc.Workers and progress a fc.Progress.")
     with progress if progress is not None else usual_progress() as listener:
-        found = run_method(data, Config.of(config, **options), Run(workers, listener))
+        try:
+            found = run_method(data, Config.of(config, **options), Run(workers, listener))
+        except InputError as error:
+            error.args = (spoken(str(error)),)
+            raise
+    found = in_own_words(found)
     if found.doubts:
         warn(f"{NO_PROMISE}: {found.doubts[0]}", ForecauseWarning, stacklevel=3)
     return found
+
+
+def in_own_words(found: Discovery) -> Discovery:
+    """The run whose notes and alerts advise arguments, or flags where the command is at work."""
+    notes = tuple(spoken(note) for note in found.data.notes)
+    alerts = tuple(replace(one, sentence=spoken(one.sentence)) for one in found.alerts)
+    return replace(found, data=replace(found.data, notes=notes), alerts=alerts)
 
 
 OPTIONS = frozenset(discover.__annotations__) - {"data", "workers", "progress", "config", "return"}
@@ -221,6 +238,7 @@ class Run:
     notes: list[str] = field(default_factory=list)
 
 
+@one_thread()
 def run_method(data: Any, config: Config, run: Run) -> Discovery:
     """All stages of the method, each one call."""
     read = Panel.of(data, **config.data.reading)
@@ -234,18 +252,17 @@ def run_method(data: Any, config: Config, run: Run) -> Discovery:
     fit = partial(fit_as_asked, config=config, candidates=candidates, plan=plan)
     fitted = fit(windows, progress=run.progress)
     parts = fit_cross(fit, windows, config, run)
-    context = reading_context(config, candidates, len(windows), plan, run)
-    if has_own_tests(config):
-        context = replace(context, own_fit=lambda part: fit(part, progress=run.progress).forecaster)
+    context = reading_context(config, candidates, plan, fitted, fit, run)
     relevance = read_relevance(fitted.forecaster, windows, context, parts)
     tested = test_candidates(windows, relevance, context)
     graph = choose_edges(tested, context)
     if config.edges.tested:
         pairs = summary_edges(windows, tested.whole["p_value"], candidates.allowed)
         graph = replace(graph, summary=pairs)
-    windows = replace(windows, panel=replace(panel, notes=(*read.notes, *run.notes)))
     alerts = find_alerts(windows, fitted, graph)
+    windows = replace(windows, panel=replace(panel, notes=(*read.notes, *run.notes)))
     graph = with_grades(graph, doubted=any(alert.grave for alert in alerts))
+    graph = with_effects(graph, windows)
     return Discovery(
         graph=graph,
         relevance=tested.whole,
@@ -330,18 +347,23 @@ def fit_cross(fit: Any, windows: Windows, config: Config, run: Run) -> list[Fore
 
 
 def reading_context(
-    config: Config, candidates: Candidates, windows: int, plan: Plan, run: Run
+    config: Config, candidates: Candidates, plan: Plan, fitted: Fitted, fit: Fit, run: Run
 ) -> ReadingContext:
     """What reading, testing and choosing need of a run."""
+
+    def fit_part(part: Windows) -> Forecaster:
+        return fit(part, progress=run.progress).forecaster
+
     return ReadingContext(
         config.edges,
         candidates,
-        config.edges.fdr or usual_fdr(windows),
+        config.edges.fdr or usual_fdr(len(fitted.early) + len(fitted.late)),
         config.forecasting.head,
         config.run.seed,
         plan.effort,
         run.progress,
-        learner=config.spec is None,
+        learner=bool(fitted.joint),
+        own_fit=fit_part if has_own_tests(config) else None,
     )
 
 

@@ -44,6 +44,9 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
         """End whatever is shown."""
 
 
@@ -118,12 +121,7 @@ class TerminalProgress(Progress):
         self.bar.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         self.bar.stop()
 
 
@@ -142,12 +140,7 @@ class NotebookProgress(Progress):
     def say(self, sentence: str) -> None:
         self._show(sentence)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         if self.handle is not None:
             self._show("")
 

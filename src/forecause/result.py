@@ -10,6 +10,7 @@ import xarray as xr
 
 from forecause.config import Config
 from forecause.data.panel import Panel
+from forecause.data.sampling import Timing, timing
 from forecause.data.summary import DataSummary
 from forecause.data.time_course import time_taken_out
 from forecause.data.windows import Windows
@@ -60,11 +61,18 @@ class Result:
         """
         return self.graph.summary
 
+    @property
+    def timing(self) -> Timing:
+        """When the rows were taken, as far as it is known."""
+        if self.panel is not None:
+            return timing(self.panel)
+        return dict(self.evidence.get("time", {}))
+
     def panel_of(self, data: Any = None) -> Panel:
         """The data of the run, or `data` with the same variables."""
         if data is None:
             return self.panel if self.panel is not None else self.data.read_again()
-        panel = Panel.of(data)
+        panel = Panel.of(data, **self.config.data.reading)
         if panel.coding.variables != self.data.variables:
             raise InputError(
                 f"Expected the variables of the run, {', '.join(self.data.variables)}, in this "

@@ -60,6 +60,8 @@ class SavedCycle(Saved):
     harmonics: PositiveInt
     growing: bool
     name: StrictStr
+    parts: NonNegativeInt = 0
+    shift: FiniteFloat = 0.0
 
 
 class SavedTerms(Saved):
@@ -202,6 +204,9 @@ class SavedTime(Saved):
 
     kind: StrictStr = "rows"
     step: Number = None
+    freq: StrictStr | None = None  # pandas' code of the calendar
+    months: NonNegativeInt | None = None
+    ends: list[StrictStr | Number] = []  # the last stamp of every series
 
 
 class SavedCourse(Saved):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from uuid import uuid4
 import numpy as np
 import pandas as pd
 import torch
+import xarray as xr
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
@@ -30,6 +32,7 @@ from forecause.files import current, examine_output, write_folder
 from forecause.forecast.forecaster import Forecaster
 from forecause.forecast.selection import build_saved
 from forecause.graph.axes import labelled_together
+from forecause.graph.formats.json_format import MOST_SCORES
 from forecause.graph.formats.textfile import save_text
 from forecause.graph.lagged import LaggedGraph
 from forecause.report.page import read_report
@@ -41,6 +44,7 @@ FILES = (RUN, GRAPH, EDGES, MODEL, EVIDENCE, PAGE, POWER)
 NEEDED = (RUN, GRAPH, MODEL)
 READ = (GRAPH, MODEL, EVIDENCE, POWER)  # whose hashes are checked
 HASHED = (*READ, EDGES)  # the page may be written again by itself
+LARGEST_KEPT_P, LEAST_KEPT_SHARE = 0.05, 0.003  # of candidates kept where there are very many
 ATTEMPTS = 5  # at reading a run that is being replaced
 
 
@@ -253,11 +257,39 @@ def _describe(found: Discovery) -> dict[str, Any]:
 def _tensors(found: Discovery) -> dict[str, torch.Tensor]:
     weights = {f"model.{k}": v.contiguous() for k, v in found.forecaster.state_dict().items()}
     data = {f"data.{name}": _tensor(getattr(found.data, name)) for name in ARRAYS}
-    statistics = {
-        f"relevance.{name}": _tensor(values.values)
-        for name, values in found.relevance.data_vars.items()
-    }
-    return weights | data | statistics
+    return weights | data | _statistics(found.relevance)
+
+
+def _statistics(relevance: xr.Dataset) -> dict[str, torch.Tensor]:
+    """Those of all candidates, or of very many those of the ones that stand out."""
+    named = {str(name): values.values for name, values in relevance.data_vars.items()}
+    if relevance["relevance"].size <= MOST_SCORES:
+        return {f"relevance.{name}": _tensor(values) for name, values in named.items()}
+    share = relevance["relevance"] / relevance["relevance"].sum(("source", "lag")).clip(1e-300)
+    stands_out = share.values >= LEAST_KEPT_SHARE
+    if "p_value" in named:
+        stands_out |= named["p_value"] <= LARGEST_KEPT_P
+    kept = {f"some.{name}": _tensor(values[stands_out]) for name, values in named.items()}
+    return kept | {"some.places": torch.from_numpy(np.flatnonzero(stands_out.ravel()))}
+
+
+def _all_statistics(
+    arrays: dict[str, Any], names: Sequence[str], shape: tuple[int, ...]
+) -> dict[str, Any]:
+    """The other way; what was not kept is nothing: p- and q-values 1, all else 0."""
+    if "some.places" not in arrays:
+        return arrays
+    places, found = arrays["some.places"], dict(arrays)
+    if not ((places >= 0) & (places < np.prod(shape))).all():
+        raise InputError("model.safetensors: some.places names candidates that there are not")
+    for name in names:
+        own = arrays.get(f"some.{name}")
+        if own is None or own.shape != places.shape:
+            raise InputError(f"model.safetensors: some.{name} is missing or has another shape")
+        values = np.full(shape, 1.0 if name in ("p_value", "q_value") else 0.0)
+        values.flat[places] = own
+        found[f"relevance.{name}"] = values
+    return found
 
 
 def _restore(folder: Path, run: saved.SavedRun, about: dict[str, Any]) -> Discovery:
@@ -268,6 +300,8 @@ def _restore(folder: Path, run: saved.SavedRun, about: dict[str, Any]) -> Discov
     graph = LaggedGraph.from_json(current(folder, GRAPH))
     evidence, shown = _evidence(current(folder, EVIDENCE))
     arrays = {k: v.numpy() for k, v in tensors.items() if not k.startswith("model.")}
+    shape = (len(graph.variables), len(graph.variables), graph.max_lag)
+    arrays = _all_statistics(arrays, run.relevance.names, shape)
     saved.agree(run, graph, arrays, evidence)
     data = _summary(about["data"], arrays)
     named = {name: arrays[f"relevance.{name}"] for name in run.relevance.names}

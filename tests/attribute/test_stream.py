@@ -1,10 +1,15 @@
+import sys
+
 import numpy as np
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
-from forecause.attribute.relevance import RelevanceStream
+from forecause.attribute.relevance import RelevanceStream, relevance
+from forecause.forecast.forecaster import FitData
+from forecause.forecast.models import Linear
+from forecause.forecast.selection import seeded_build
 
 SIGNED = torch.randn(40, 2, 3, 2, generator=torch.Generator().manual_seed(0)).double()
 
@@ -44,3 +49,24 @@ def test_power_one_is_the_mean_absolute_value():
     found = collect([SIGNED], power=1)
     expected = SIGNED.abs().mean(0).numpy()[:, ::-1].transpose(0, 2, 1)
     np.testing.assert_allclose(found["relevance"], expected)
+
+
+def test_a_straight_model_is_read_from_one_window_as_from_all(chain_windows):
+    model = seeded_build(Linear(), chain_windows.shape, seed=0)
+    model.fit(FitData(chain_windows, chain_windows, 0))
+    found = relevance(model, chain_windows)
+    assert found.attrs["samples"] == 1
+    stream = RelevanceStream(power=2)
+    for batch in chain_windows.batches(512):
+        stream.add(model.jacobian(batch.past))
+    expected = stream.result(chain_windows.panel.variables)
+    for name in ("relevance", "effect", "sign_consistency", "mean_rank"):
+        np.testing.assert_allclose(found[name], expected[name], rtol=1e-6)
+    varying = relevance(model, chain_windows, "input-gradient")
+    assert varying.attrs["samples"] == len(chain_windows)
+
+
+def test_of_very_many_candidates_fewer_windows_are_read(chain_windows, monkeypatch):
+    monkeypatch.setattr(sys.modules[RelevanceStream.__module__], "READ_NUMBERS", 18 * 100)
+    model = seeded_build(Linear(), chain_windows.shape, seed=0)
+    assert relevance(model, chain_windows, "input-gradient").attrs["samples"] == 100

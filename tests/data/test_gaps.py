@@ -138,20 +138,35 @@ def test_filled_cells_never_depend_on_what_comes_after():
 
 def test_long_gaps_and_other_columns_stay_missing():
     holed = system()
-    holed[100:106, 0] = NAN  # one row too long
-    holed[200:205, 1] = NAN
+    holed[100:151, 0] = NAN  # one row too long
+    holed[200:250, 1] = NAN
     holed[300, 2] = NAN
     filled, cells = expected(holed, np.zeros(1, np.int64), [0, 1])
-    assert np.isnan(filled[100:106, 0]).all()
+    assert np.isnan(filled[100:151, 0]).all()
     assert np.isnan(filled[300, 2])
-    assert np.argwhere(cells).tolist() == [[row, 1] for row in range(200, 205)]
+    assert np.argwhere(cells).tolist() == [[row, 1] for row in range(200, 250)]
+
+
+def test_a_gap_of_most_variables_is_filled_only_if_it_is_short():
+    holed = system()
+    holed[100:106, :2] = NAN
+    holed[200:205, :2] = NAN
+    _, cells = expected(holed, np.zeros(1, np.int64), range(3))
+    assert np.flatnonzero(cells.any(1)).tolist() == list(range(200, 205))
+
+
+def test_a_column_that_is_mostly_missing_keeps_its_longer_gaps():
+    holed = system()
+    holed[np.arange(1500) % 10 > 2, 0] = NAN
+    _, cells = expected(holed, np.zeros(1, np.int64), range(3))
+    assert cells is None
 
 
 def test_a_run_is_measured_within_its_stretch():
     holed = system()
-    holed[98:104, 0] = NAN
+    holed[78:132, 0] = NAN
     _, cells = expected(holed, np.array([0, 101]), range(3))
-    assert np.flatnonzero(cells[:, 0]).tolist() == list(range(98, 104))
+    assert np.flatnonzero(cells[:, 0]).tolist() == list(range(78, 132))
 
 
 def test_the_panel_remembers_and_says_what_was_filled():

@@ -342,6 +342,15 @@ def test_cells_named_as_missing_are_missing_and_counted():
     assert table["b"][3] == -9999, "the user's table is not changed"
 
 
+def test_a_time_with_one_wrong_cell_is_named():
+    when = [f"2024-01-{day:02d}" for day in range(1, 21)]
+    when[7] = "yesterday"
+    table = {"when": when, "a": np.arange(20.0) ** 2 % 7, "b": np.arange(20.0) % 3}
+    (note,) = Panel.of(table).notes
+    assert note.startswith("Column 'when' holds dates, but also 'yesterday', and was left out")
+    assert "--time when" in note
+
+
 def test_values_that_look_like_errors_are_named_and_kept():
     rng = np.random.default_rng(0)
     code, wild, heavy = rng.normal(size=(3, 400))
@@ -356,6 +365,10 @@ def test_values_that_look_like_errors_are_named_and_kept():
     assert "--missing -9999" in doubts["code"].sentence
     assert "1 value far from all others (4000). Nothing was removed" in doubts["wild"].sentence
     assert panel.values[7, 1] == 4000
+    assert not panel.notes  # nothing was done; the run has an alert
+    code[[5, 9, 20, 21, 22, 23]] = -777.7  # no usual code, but it repeats
+    (again,) = Panel.of({"code": code, "heavy": heavy}).changes
+    assert "holds -777.7 in 6 rows" in again.sentence
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,63 @@ def test_a_random_walk_has_no_trend_and_no_cycle() -> None:
     assert not find_time_terms(rng.normal(size=(600, 5)).cumsum(0))
 
 
+@pytest.mark.parametrize("stamped", [True, False])
+def test_the_steps_of_weekdays_are_taken_out_of_hours(stamped: bool) -> None:
+    rows, rng = 1500, np.random.default_rng(4)
+    steps = 3 * np.repeat(rng.normal(size=(7, 3)), 24, axis=0)[np.arange(rows) % 168]
+    values = autoregression(rows, 3, 5)
+    stamps = np.datetime64("2024-01-01T00", "h") + np.arange(rows)  # a Monday
+    terms = find_time_terms(values + steps, stamps if stamped else None)
+    assert any(cycle.parts == 7 for cycle in terms.cycles) == stamped
+    assert stamped or max(cycle.harmonics for cycle in terms.cycles) > 12
+    design = np.column_stack([np.ones(rows), terms.matrix()])
+    left = steps - design @ np.linalg.lstsq(design, steps, rcond=None)[0]
+    assert left.var() < (0.01 if stamped else 0.05) * steps.var()
+
+
+def test_weekdays_begin_at_midnight_wherever_the_table_begins() -> None:
+    rows, start = 1200, np.datetime64("2024-01-03T07", "h")  # a Wednesday
+    stamps = start + np.arange(rows)
+    day = (np.arange(rows) + 2 * 24 + 7) // 24 % 7  # since Monday
+    steps = 4 * np.random.default_rng(1).normal(size=(7, 3))[day]
+    frame = table(autoregression(rows, 3, 8) + steps).assign(time=stamps)
+    course = time_taken_out(Panel.of(frame), Config.of()).course
+    assert course is not None
+    (week,) = [cycle for cycle in course.terms[0].cycles if cycle.parts]
+    assert week.shift == pytest.approx(2 * 24 + 7)
+    explained = course.explained(0, np.arange(rows))
+    assert (explained - (steps - steps.mean(0))).var() < 0.05 * steps.var()
+    assert TimeCourse.from_json(course.to_json()).terms == course.terms
+
+
+def test_a_week_in_ten_days_of_hours_is_found_where_all_variables_follow_it() -> None:
+    week = 2 * np.sin(2 * np.pi * np.arange(300)[:, None] / 168 + np.arange(5))
+    values = autoregression(300, 5, 2)
+    assert not find_time_terms(values)
+    terms = find_time_terms(values + week)
+    assert len(terms.knots) == 9
+    ahead = terms.matrix(np.arange(299, 350))
+    np.testing.assert_allclose(ahead, ahead[:1].repeat(51, axis=0))  # it stays where it ended
+    for seed in range(10):
+        walks = np.random.default_rng(seed).normal(size=(300, 5)).cumsum(0)
+        assert not find_time_terms(walks)
+
+
+def test_filled_cells_follow_the_season_and_do_not_blur_it() -> None:
+    values = daily(1200)
+    holes = np.zeros(values.shape, dtype=bool)
+    holes[300:330, 0] = holes[700:730, 1] = holes[900:930, 2] = True
+    whole = time_taken_out(Panel.of(values), Config.of())
+    holed = time_taken_out(Panel.of(np.where(holes, np.nan, values)), Config.of())
+    assert holed.course is not None
+    assert whole.course is not None
+    explained = [one.course.explained(0, np.arange(1200)) for one in (whole, holed)]
+    assert np.abs(explained[0] - explained[1]).max() < 0.3
+    deep = np.concatenate([holed.values[315:330, 0], holed.values[715:730, 1]])
+    assert np.abs(deep).max() < 0.3  # long after the last value nothing but the season is expected
+    np.testing.assert_allclose(holed.values[~holes], (values - explained[1])[~holes], atol=1e-5)
+
+
 def test_a_step_of_the_level_is_found_where_it_is() -> None:
     values = autoregression(600, 3, 1)
     values[250:] += 6

@@ -13,6 +13,7 @@ from forecause.diagnostics import alerts, stationarity
 from forecause.diagnostics.alerts import Alert
 from forecause.forecast.forecaster import residuals_of
 from forecause.regression.residuals import Residuals
+from forecause.report.words import forecast_verdict
 from forecause.simulation import simulate
 from systems import chain
 
@@ -64,15 +65,15 @@ def test_the_last_value_may_be_the_better_forecast():
     walk = np.cumsum(noise(120, 3, seed=4), axis=0)
     alert = alerts_of(walk, max_lag=8, select="top-k", k=1)["naive-wins"]
     assert alert.variables
-    assert "try --difference" in alert.sentence
+    assert "try difference=True" in alert.sentence
 
 
 def test_too_few_rows_for_the_inputs():
     assert "few-rows" not in alerts_of(chain(200), max_lag=4)
     straight = alerts_of(chain(60), max_lag=5)["few-rows"].sentence
     assert "There are 55 windows for 15 inputs (one number each)" in straight
-    assert "--forecaster linear" not in straight
-    assert "--forecaster linear" in alerts_of(chain(200), max_lag=4, forecaster="additive")[
+    assert 'forecaster="linear"' not in straight
+    assert 'forecaster="linear"' in alerts_of(chain(200), max_lag=4, forecaster="additive")[
         "few-rows"
     ].sentence  # fmt: skip
 
@@ -83,7 +84,7 @@ def test_a_cause_older_than_the_window():
     alert = alerts_of(shocks, names="ab")["short-window"]
     assert alert.variables == ("a", "b")
     assert "b with a 7 rows earlier (+0.5" in alert.sentence
-    assert "--max-lag 7" in alert.sentence
+    assert "max_lag=7" in alert.sentence
     assert "short-window" not in alerts_of(shocks, max_lag=7, names="ab")
 
 
@@ -213,7 +214,7 @@ def test_the_command_shows_alerts_as_notes_after_the_tables(tmp_path, command):
     asked = ("--forecaster", "linear", "--out", tmp_path / "r", "-q")
     _, out, _ = command("discover", data, *asked)
     tables, note = out.split("note: There are 55 windows for 15 inputs")
-    assert "held-out loss" in tables
+    assert "held-out squared error" in tables
     assert "report.html" in note
 
 
@@ -222,7 +223,7 @@ def test_an_alert_from_a_sample_says_so(monkeypatch):
     values[:, 1] += values[:, 0]
     whole = alerts_of(values, names="ab")["within-a-row"]
     assert "Seen in" not in whole.sentence
-    monkeypatch.setattr(alerts, "MOST_WINDOWS", 2000)
+    monkeypatch.setattr(alerts, "MOST_CHECKED_WINDOWS", 2000)
     sampled = alerts_of(values, names="ab")["within-a-row"]
     assert sampled.sentence.endswith("Seen in 2,000 of 2,998 windows, spread over all rows.")
     assert sampled.variables == whole.variables
@@ -239,3 +240,30 @@ def test_correlations_too_small_to_matter_are_not_tested():
     assert large.sum() == 1
     np.testing.assert_allclose(tested[large], p_values[large], rtol=1e-9)
     assert (tested[~large] == 1).all()
+
+
+def test_the_verdict_and_the_alert_count_the_same_variables_as_no_better_than_their_mean():
+    """Early rows vary more: shares of the variance of all rows would call every forecast good."""
+    rng = np.random.default_rng(3)
+    noise = rng.normal(size=(600, 3)) * np.where(np.arange(600) < 400, 3.0, 1.0)[:, None]
+    run = fc.discover(pd.DataFrame(noise, columns=list("abc")), 1, forecaster="linear")
+    said = {
+        name for alert in run.alerts if alert.code == "unpredictable" for name in alert.variables
+    }
+    said |= {name for alert in run.alerts if alert.code == "no-skill" for name in alert.variables}
+    assert said == {"a", "b", "c"}
+    assert (run.losses["linear"] < 0.9).all()
+    assert "and the variable's mean for 0." in forecast_verdict(run.losses)
+
+
+def test_a_code_for_missing_is_an_alert_that_names_the_option():
+    values = chain(300)
+    values[[20, 90], 1] = -9999
+    run = fc.discover(pd.DataFrame(values, columns=list("abc")), 1, forecaster="linear")
+    (alert,) = [alert for alert in run.alerts if alert.code == "odd-values"]
+    assert alert.variables == ("b",)
+    assert "say missing=[-9999]" in alert.sentence
+    treated = fc.discover(
+        pd.DataFrame(values, columns=list("abc")), 1, forecaster="linear", missing=-9999
+    )
+    assert "odd-values" not in {alert.code for alert in treated.alerts}

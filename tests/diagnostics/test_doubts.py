@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 
 import forecause as fc
+from forecause.config import Config
 from forecause.data.panel import Panel
+from forecause.data.time_course import time_taken_out
 from forecause.data.windows import Windows
 from forecause.diagnostics.doubts import find_doubts
 from forecause.errors import ForecauseWarning
@@ -70,6 +72,26 @@ def test_mechanisms_that_change_are_told_but_not_of_known_domains() -> None:
     assert "changing-effects" in {d.code for d in find_doubts(Windows.of(panel, 2))}
     known = panel.with_domain(np.repeat([0, 1], 500), ("early", "late"))
     assert "changing-effects" not in {d.code for d in find_doubts(Windows.of(known, 2))}
+
+
+@pytest.mark.parametrize("curved", [True, False])
+def test_a_season_that_passes_through_a_curve_is_told_and_one_that_is_added_on_is_not(
+    curved: bool,
+) -> None:
+    rng, rows = np.random.default_rng(1), 900
+    heat, demand = np.zeros(rows), np.zeros(rows)
+    for row in range(1, rows):
+        heat[row] = 0.7 * heat[row - 1] + rng.normal()
+    heat += 3 * np.sin(2 * np.pi * np.arange(rows) / 24)
+    demand[1:] = heat[:-1] ** 2 / 3 if curved else 2 * heat[:-1]
+    demand += rng.normal(size=rows)
+    panel = time_taken_out(Panel.of(np.column_stack([heat, demand])), Config.of())
+    assert panel.course is not None
+    told = [
+        doubt for doubt in find_doubts(Windows.of(panel, 2)) if doubt.code == "changing-effects"
+    ]
+    assert len(told) == curved
+    assert not told or "with a cycle of 24 rows" in told[0].sentence
 
 
 def test_a_doubted_run_warns_keeps_its_doubts_and_has_only_tentative_edges(

@@ -8,8 +8,10 @@ import xarray as xr
 
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows
-from forecause.edges.certainty import certainty, curve_features, grade, wald_p_values
+from forecause.edges.certainty import KNOT_QUANTILES, certainty, grade
 from forecause.graph.axes import labelled_together
+from forecause.regression.robust import wald_p_values
+from forecause.regression.splines import curve_features
 
 
 def windows(rows: int = 700, fades: bool = False) -> Windows:
@@ -40,7 +42,7 @@ def test_tests_of_single_columns_are_those_of_statsmodels() -> None:
 
 def test_curves_are_straight_beyond_their_outer_knots() -> None:
     past = np.linspace(-10, 10, 400)[:, None, None]
-    features = curve_features(past)[:, 0, 0]  # (window, feature)
+    features = curve_features(past, KNOT_QUANTILES)[:, 0, 0]  # (window, feature)
     for feature in features.T:
         np.testing.assert_allclose(np.diff(feature[385:], 2), 0, atol=1e-8)
 

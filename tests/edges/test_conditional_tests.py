@@ -6,14 +6,18 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+import xarray as xr
 from scipy import stats
 
 import forecause as fc
 import forecause.edges.conditional_tests as tests
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows
+from forecause.edges import summary_tests
 from forecause.edges.summary_tests import SummaryTests
 from forecause.regression.robust import Wald
+
+NAMES = [f"X{i}" for i in range(12)]
 
 
 def _panel(rows: int = 400, seed: int = 3) -> Panel:
@@ -108,3 +112,21 @@ def test_a_run_tells_which_variable_drives_which_at_all(tmp_path) -> None:
     pd.testing.assert_frame_equal(loaded.summary, run.summary)
     counted = fc.discover(_panel(), max_lag=2, forecaster="additive", select="top-k")
     assert counted.summary is None
+
+
+def test_of_very_many_pairs_the_hopeless_ones_are_not_listed(monkeypatch) -> None:
+    panel = Panel.from_arrays([np.random.default_rng(2).normal(size=(300, 12))], NAMES)
+    windows = Windows.of(panel, 10)  # 120 inputs: no joint tests
+    p_values = xr.DataArray(
+        np.random.default_rng(3).uniform(size=(12, 12, 10)),
+        dims=("target", "source", "lag"),
+        coords={"target": NAMES, "source": NAMES, "lag": range(1, 11)},
+    )
+    p_values[0, 1] = 1e-9
+    every = xr.ones_like(p_values, dtype=bool)
+    whole = summary_tests.summary_edges(windows, p_values, every)
+    assert len(whole) == 144
+    monkeypatch.setattr(summary_tests, "MOST_PAIRS", 100)
+    listed = summary_tests.summary_edges(windows, p_values, every)
+    pd.testing.assert_frame_equal(listed, whole[whole["q"] <= 0.5].reset_index(drop=True))
+    assert 1 <= len(listed) < 144

@@ -42,6 +42,12 @@ def test_where_closed_forms_hold_everything_their_tests_stay():
     xr.testing.assert_identical(closed, found)
 
 
+def test_random_walks_are_left_to_the_closed_forms():
+    walks = np.random.default_rng(4).normal(size=(500, 5)).cumsum(0)
+    closed, found = both(windows_of(walks, 2))
+    xr.testing.assert_identical(closed, found)
+
+
 def test_a_forbidden_input_is_not_tested_and_not_used():
     windows = windows_of(product_of_three())
     allowed = xr.ones_like(edge_tests(windows)["p_value"], dtype=bool)

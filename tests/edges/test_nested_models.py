@@ -3,13 +3,13 @@ import pytest
 import statsmodels.api as sm
 import xarray as xr
 
+from forecause.data.streams import sample_of
 from forecause.edges import nested_models
 from forecause.edges.nested_models import edge_tests
 from forecause.errors import InputError
-from forecause.regression.designs import Design
-from forecause.regression.fdr import adjusted_p_values
+from forecause.regression.p_values import adjusted_p_values
 from forecause.regression.robust import Wald
-from forecause.regression.sample import Sample
+from forecause.regression.sample import Design
 from forecause.simulation import simulate
 from systems import CHAIN_EDGES, windows_of
 
@@ -21,7 +21,7 @@ def p_values_of(windows, suspects=None):
 def robust_p_values(windows, groups, targets):
     places = np.arange(windows.inputs)
     design = Design(places, lambda values: values, groups, np.arange(len(groups)))
-    return Wald.of(Sample.of(windows), design, targets).p_values
+    return Wald.of(sample_of(windows), design, targets).p_values
 
 
 def product_system(rows=3000, seed=0):
@@ -91,7 +91,8 @@ def test_p_values_of_unrelated_variables_are_uniform():
     np.testing.assert_allclose(shares, (0.05, 0.2, 0.5), atol=0.05)
 
 
-def test_with_few_windows_only_lines_are_tested():
+def test_with_few_windows_only_lines_are_tested(monkeypatch):
+    monkeypatch.setattr(nested_models, "ENOUGH_PER_INPUT", 0)
     x = np.random.default_rng(0).normal(size=(125, 4))
     windows = windows_of(x, 2)
     straight = robust_p_values(windows, list(np.arange(8)[:, None]), range(4))
@@ -99,10 +100,10 @@ def test_with_few_windows_only_lines_are_tested():
     np.testing.assert_allclose(found, straight[:, 4:], rtol=1e-9)
 
 
-def test_where_inputs_crowd_the_windows_the_plausible_ones_show_more(monkeypatch):
+def test_with_few_windows_tests_given_plausible_parents_show_more(monkeypatch):
     found = {}
-    for enough in (0, nested_models.WINDOWS_PER_INPUT):
-        monkeypatch.setattr(nested_models, "WINDOWS_PER_INPUT", enough)
+    for enough in (0, nested_models.ENOUGH_PER_INPUT):
+        monkeypatch.setattr(nested_models, "ENOUGH_PER_INPUT", enough)
         true = false = 0
         for seed in range(8):
             system = simulate(

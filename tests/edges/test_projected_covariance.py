@@ -17,7 +17,7 @@ from forecause.forecast.dictionary_search import (
     basic_scans,
     cure_scans,
 )
-from forecause.regression.input_groups import InputGroups
+from forecause.regression.scan import InputGroups
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]

@@ -8,7 +8,7 @@ from scipy.stats import false_discovery_control
 from forecause.edges.select import false_discovery, global_top_k, top_k, uniform
 from forecause.errors import InputError
 from forecause.graph.axes import AXES
-from forecause.regression.fdr import adjusted_p_values
+from forecause.regression.p_values import adjusted_p_values
 
 
 def scores_of(values):

@@ -51,7 +51,7 @@ def run():
 
 def test_a_forecaster_defined_here_is_fitted_read_tested_and_reported(run, tmp_path):
     assert run.forecaster.kind == "half"
-    assert list(run.losses.columns) == ["naive", "half", "chosen"]
+    assert list(run.losses.columns) == ["naive", "mean", "half", "chosen"]
     edges = run.graph.edges[["source", "target", "lag"]].values.tolist()
     assert ["a", "b", 1] in edges
     assert "half" in run.report(tmp_path / "page.html").read_text()

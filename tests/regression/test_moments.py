@@ -3,8 +3,8 @@ import pytest
 import statsmodels.api as sm
 import torch
 
+from forecause.data.streams import moments_of
 from forecause.errors import InputError
-from forecause.regression.moments import Moments
 
 
 def flat(past):
@@ -18,7 +18,7 @@ def regression(windows, target):
 
 
 def test_coefficients_and_loss_are_those_of_least_squares(chain_windows):
-    moments = Moments.of(chain_windows, flat)
+    moments = moments_of(chain_windows, flat)
     coefficients = moments.solve()
     for target in range(3):
         reference = regression(chain_windows, target)
@@ -29,7 +29,7 @@ def test_coefficients_and_loss_are_those_of_least_squares(chain_windows):
 
 def test_group_tests_are_the_f_tests_of_statsmodels(chain_windows):
     groups = [np.array([0]), np.array([1, 4]), np.array([2, 3, 5])]
-    p_values = Moments.of(chain_windows, flat).group_p_values(groups)
+    p_values = moments_of(chain_windows, flat).group_p_values(groups)
     for target in range(3):
         reference = regression(chain_windows, target)
         for g, features in enumerate(groups):
@@ -43,12 +43,12 @@ def test_a_feature_that_never_varies_costs_no_degree_of_freedom(chain_windows):
     def padded(past):
         return torch.cat([flat(past), torch.zeros(len(past), 1, dtype=past.dtype)], dim=1)
 
-    plain = Moments.of(chain_windows, flat).group_p_values([np.array([0])])
-    with_zero = Moments.of(chain_windows, padded).group_p_values([np.array([0, 6])])
+    plain = moments_of(chain_windows, flat).group_p_values([np.array([0])])
+    with_zero = moments_of(chain_windows, padded).group_p_values([np.array([0, 6])])
     np.testing.assert_allclose(plain, with_zero, rtol=1e-6)
 
 
 def test_more_inputs_than_windows_is_refused(chain_windows):
     few = chain_windows.at(np.arange(6))
     with pytest.raises(InputError, match=r"found 6 windows for 6 inputs"):
-        Moments.of(few, flat).group_p_values([np.array([0])])
+        moments_of(few, flat).group_p_values([np.array([0])])

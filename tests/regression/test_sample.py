@@ -3,11 +3,11 @@
 import numpy as np
 import torch
 
-from forecause.regression.sample import Sample
+from forecause.data.streams import early_and_late, sample_of
 
 
 def test_rows_are_the_windows_in_order(chain_windows):
-    sample = Sample.of(chain_windows)
+    sample = sample_of(chain_windows)
     drawn = chain_windows.draw(np.arange(len(chain_windows))).rows
     torch.testing.assert_close(sample.rows[0], drawn.flatten(1))
     torch.testing.assert_close(
@@ -16,16 +16,16 @@ def test_rows_are_the_windows_in_order(chain_windows):
 
 
 def test_early_and_late_are_apart_and_together_all(chain_windows):
-    early, late = Sample.early_and_late(chain_windows, 0.2)
+    early, late = early_and_late(chain_windows, 0.2)
     both = early + late
     assert len(both) == len(early) + len(late) == len(chain_windows)
     assert len(late) == len(chain_windows.split(0.2)[1])
     batches = torch.cat(list(both.batches(100)))
-    torch.testing.assert_close(batches, Sample.of(chain_windows).rows[0])
+    torch.testing.assert_close(batches, sample_of(chain_windows).rows[0])
 
 
 def test_fewer_windows_keep_their_order(chain_windows):
-    sample = Sample.of(chain_windows)
+    sample = sample_of(chain_windows)
     few = sample.at_most(50)
     assert len(few) == 50
     places = [int((sample.rows[0] == row).all(1).nonzero()[0]) for row in few.rows[0]]
@@ -34,7 +34,7 @@ def test_fewer_windows_keep_their_order(chain_windows):
 
 
 def test_blocks_cover_everything_once(chain_windows):
-    sample = sum(Sample.early_and_late(chain_windows, 0.3)[1:], Sample.of(chain_windows))
+    sample = sum(early_and_late(chain_windows, 0.3)[1:], sample_of(chain_windows))
     blocks = sample.blocks(7)
     assert 7 <= len(blocks) <= 9
     torch.testing.assert_close(

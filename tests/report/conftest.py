@@ -35,7 +35,9 @@ def open_page(browser):
     contexts, troubles = [], []
 
     def open_(path, hash_="", **options):
-        context = browser.new_context(viewport={"width": 1400, "height": 1000}, **options)
+        size = options.pop("size", (1400, 1000))
+        viewport = {"width": size[0], "height": size[1]}
+        context = browser.new_context(viewport=viewport, **options)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: troubles.append(f"console: {message.text}"))

@@ -68,7 +68,7 @@ def column(page, number):
 def test_the_page_opens_with_its_verdict(page, path):
     assert path.stat().st_size < 1_500_000
     assert page.inner_text("h1") == "4 links among 3 variables"
-    assert "a raises b after 1 row" in page.inner_text(".lede")
+    assert "a raises b after 1 row" in page.inner_text("#answers")
     assert edge_count(page) == 4
 
 
@@ -100,7 +100,7 @@ def test_clicking_an_arrow_shows_its_evidence(page, run):
     click_on(page, "edge", ["b", "c", 2])
     assert page.inner_text("#panel-title") == "b lowers c"
     text = page.inner_text("#panel")
-    assert "b lowers c 2 rows later" in page.inner_text("#panel-sentence")
+    assert "b lowers c after 2 rows" in page.inner_text("#panel-sentence")
     for title in ("Strength per delay", "Response", "Influence over time", "The two series"):
         assert title in text
     assert "rank, mean ± sd" in text
@@ -116,7 +116,7 @@ def test_the_bars_of_an_arrow_lead_to_its_other_delays(page):
     page.locator("#panel rect.bar").nth(1).click()
     until(page, "document.querySelector('#panel').innerText.includes('after 2 rows')")
     page.click("#panel .close")
-    until(page, "document.querySelector('#panel').innerText.includes('Look closer')")
+    until(page, "document.querySelector('#panel').innerText.includes('The strongest links')")
 
 
 def test_clicking_a_variable_shows_series_forecast_and_causes(page):
@@ -208,7 +208,7 @@ def test_the_keyboard_steps_zooms_and_clears(page):
     page.focus("#canvas")
     page.keyboard.press("ArrowDown")
     page.wait_for_selector("#panel-sentence")
-    assert "a raises b 1 row later" in page.inner_text("#panel-sentence")
+    assert "a raises b after 1 row" in page.inner_text("#panel-sentence")
     page.keyboard.press("ArrowRight")
     until(page, "document.querySelector('#panel-title')?.innerText === 'a'")
     page.keyboard.press("f")
@@ -345,7 +345,7 @@ def test_edges_within_a_row_and_columns_of_text_are_shown(open_page, run, tmp_pa
 
 
 def test_a_hundred_variables_stay_fluid(open_page, tmp_path):
-    """Generous bounds: the figures on a quiet machine are in docs/report.md."""
+    """Generous bounds: the figures on a quiet machine are in docs/guides/reading-a-report.md."""
     large = many_variables()
     path = large.report(tmp_path / "large.html")
     page = open_page(path)

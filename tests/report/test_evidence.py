@@ -7,17 +7,15 @@ import torch
 
 from fitted import build
 from forecause.data import Panel, Windows
-from forecause.regression.splines import place_knots
-from forecause.report.evidence import MOST_EDGES, Look, collect
-from forecause.report.history import (
-    course,
+from forecause.data.sampling import (
     duration,
     lag_text,
     sampling_text,
-    short,
-    stretch,
     timing,
 )
+from forecause.data.streams import place_knots
+from forecause.report.evidence import MOST_EDGES, Look, collect
+from forecause.report.history import course, short, stretch
 from report_runs import linear_run, many_variables, three_variables, with_domains
 
 
@@ -170,3 +168,13 @@ def test_a_forecast_that_adds_up_is_changed_by_one_term_of_it(kind):
         changed = past.clone()
         changed[:, -2, 0] = value
         torch.testing.assert_close(forecast[:, 0], model(changed)[:, 2], rtol=1e-4, atol=1e-4)
+
+
+def test_of_very_many_variables_fewer_points_are_kept_each():
+    values = np.random.default_rng(0).normal(size=(1000, 900))
+    panel = Panel.from_arrays([values], [f"v{i}" for i in range(900)])
+    drawn = course(panel)["values"]
+    assert len(drawn) == 900
+    assert len(drawn[0]) == 88  # 80,000 points in all
+    windows = Windows.of(panel, 1)
+    assert len(stretch(windows, windows)) == 33  # 30,000 in all

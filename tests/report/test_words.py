@@ -3,9 +3,18 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from forecause.graph.lagged import LaggedGraph
 from forecause.report.content import sentences
-from forecause.report.layout import positions
-from forecause.report.words import assumptions, direction, forecast_verdict, verdict
+from forecause.report.layout import grouped, positions
+from forecause.report.words import (
+    amount,
+    assumptions,
+    direction,
+    edge_sentence,
+    forecast_verdict,
+    top_links,
+    verdict,
+)
 from report_runs import NASTY, many_variables, three_variables, with_domains
 
 
@@ -15,16 +24,46 @@ def found():
 
 
 def test_an_edges_sentence_says_direction_delay_and_evidence(found):
-    text = {line.split(":")[0]: line for line in sentences(found)}
+    text = {line.split(".")[0]: line for line in sentences(found)}
     assert set(text) == {
-        "a raises b 1 row later",
-        "a raises b 2 rows later",
-        "b lowers c 2 rows later",
-        "c raises itself 1 row later",
+        "a raises b after 1 row",
+        "a raises b after 2 rows",
+        "b lowers c after 2 rows",
+        "c raises itself after 1 row",
     }
-    line = text["b lowers c 2 rows later"]
-    assert "across the usual values of b the forecast of c moves by 2." in line
+    line = text["b lowers c after 2 rows"]
+    assert "Across the usual values of b the forecast of c moves by 2." in line
     assert "the held-out error" in line
+
+
+RAIN = {"source": "rain", "target": "river", "lag": 2, "sign": 1, "grade": "firm"}
+
+
+@pytest.mark.parametrize(
+    ("ends", "told"),
+    [
+        ((0.46, 0.41, 0.51), "0.46 more river [0.41, 0.51]"),
+        ((-46.0, -51.0, -41.0), "46 less river [41, 51]"),
+        ((0.1, -0.2, 0.4), "0.10 river on average [−0.20, 0.40]"),
+    ],
+)
+def test_how_much_is_told_in_the_datas_units(ends, told):
+    change = dict(zip(("change", "change_low", "change_high"), ends, strict=True))
+    assert amount({**RAIN, **change}, 5.2) == f"one standard deviation more rain (5.2), {told}"
+
+
+def test_nothing_is_told_where_nothing_is_known():
+    unknown = dict.fromkeys(("change", "change_low", "change_high"), float("nan"))
+    assert amount({**RAIN, **unknown}, 5.2) == ""
+
+
+def test_a_sentence_tells_time_grade_and_amount():
+    days = {"kind": "dates", "step": 86400.0}
+    edge = {**RAIN, "change": 0.46, "change_low": 0.41, "change_high": 0.51}
+    assert edge_sentence(edge, None, days, 5.2, 1.0) == (
+        "rain raises river after 2 days (firm): one standard deviation more rain (5.2), 0.46 more "
+        "river [0.41, 0.51]."
+    )
 
 
 @pytest.mark.parametrize(
@@ -42,10 +81,25 @@ def test_a_direction_is_only_claimed_where_it_is_clear(edge, verb):
     assert direction(edge) == verb
 
 
-def test_the_verdict_names_the_strongest_link_first(found):
-    lines = verdict(found)
-    assert lines[0] == "The strongest link: a raises b after 1 row."
-    assert "1 link of a variable to its own past." in lines
+def test_the_strongest_links_come_first_and_links_to_itself_only_without_others(found):
+    assert [link["claim"] for link in top_links(found)] == [
+        "a raises b after 1 row",
+        "b lowers c after 2 rows",
+        "a raises b after 2 rows",
+    ]
+    assert "1 link of a variable to its own past." in verdict(found)
+    own = found.graph.edges.query("source == target")
+    alone = replace(found, graph=replace(found.graph, edges=own))
+    assert [link["claim"] for link in top_links(alone)] == ["c raises itself after 1 row"]
+
+
+def test_many_variables_are_ordered_so_that_linked_ones_are_neighbours():
+    names = [f"v{i}" for i in range(40)]
+    pairs = [(f"v{i}", f"v{i + 20}", 1, 1.0) for i in range(20)]
+    order = grouped([LaggedGraph.from_edges(names, 1, pairs)])
+    assert sorted(order) == list(range(40))
+    place = {variable: at for at, variable in enumerate(order)}
+    assert all(abs(place[i] - place[i + 20]) == 1 for i in range(20))
 
 
 def test_without_edges_the_verdict_says_so(found):

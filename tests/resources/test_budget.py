@@ -1,6 +1,7 @@
 """Keeping to a time: what is cut first, and that a run says so."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,10 +9,12 @@ from hypothesis import strategies as st
 import forecause as fc
 from forecause.config import parse_budget
 from forecause.errors import InputError
+from forecause.forecast.models.deep_transformer import DeepTransformer
 from forecause.forecast.models.linear import Linear
 from forecause.forecast.models.mlp import MLP
 from forecause.forecast.models.transformer import Transformer
 from forecause.resources.cost import LEAST_EFFORT, USEFUL_STEPS, Cost, plan_for
+from systems import chain
 
 STEPS = {"mlp": 6000, "transformer": 6000}
 COST = Cost(
@@ -88,6 +91,15 @@ def test_the_plan_is_applied_to_a_networks_settings():
     assert plan.applied(Linear()) == Linear()
 
 
+def test_a_network_without_a_half_is_trained_for_fewer_steps_of_its_own_width():
+    cost = Cost({"start": 1.0, "deep-transformer": 3000.0}, 1, {"deep-transformer": 6000},
+                frozenset({"deep-transformer"}))  # fmt: skip
+    plan = plan_for(60, cost, "deep-transformer")
+    settings = plan.applied(DeepTransformer())
+    assert settings.width == DeepTransformer().width
+    assert settings.training.most_steps(10**6) == pytest.approx(6000 * 53 / 3000, abs=1)
+
+
 def test_half_a_network():
     assert MLP(hidden=32).halved().hidden == 16
     half = Transformer(width=32, heads=4).halved()
@@ -102,3 +114,10 @@ def test_a_run_with_a_budget_says_what_was_cut():
     assert found.forecaster.settings.training.max_steps < Transformer().training.max_steps
     assert any(note.startswith("To keep to 3 s:") for note in found.data.notes)
     assert ["x0", "x1", 1] in found.graph.edges[["source", "target", "lag"]].values.tolist()
+
+
+def test_the_published_model_within_seconds_still_gives_its_three_edges_per_target():
+    table = pd.DataFrame(chain(120), columns=list("abc"))
+    found = fc.discover(table, max_lag=1, preset="paper", budget="2s")
+    assert (found.graph.edges.groupby("target").size() == 3).all()
+    assert "of 6,000 steps" in " ".join(found.data.notes)

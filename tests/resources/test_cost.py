@@ -35,6 +35,14 @@ def test_the_sentence_names_the_costliest_stage():
     assert cost.sentence == "Expecting about 2 min (of that 2 min for the mlp) and 0.6 GB."
 
 
+def test_networks_may_stop_early_so_the_time_is_a_range():
+    cost = Cost({"tests": 5.0, "mlp": 60.0}, 0.64, steps={"mlp": 1000})
+    assert cost.sentence == (
+        "Expecting about 15 s to 65 s, the longer if no network stops early (of that 60 s for the "
+        "mlp) and 0.6 GB."
+    )
+
+
 def test_every_stage_is_there_and_networks_have_steps():
     cost = expected_cost(windows_of(600, 3, 2), [Linear(), Additive(), MLP()])
     assert set(cost.seconds) == {"start", "tests", "linear", "additive", "mlp"}
@@ -58,6 +66,13 @@ def test_a_table_on_disk_does_not_count_as_memory(tmp_path):
     np.save(path, windows.panel.values)
     mapped = Windows.of(Panel.of(path), 1)
     assert memory_gb(windows, [Linear()]) - memory_gb(mapped, [Linear()]) == pytest.approx(4e-5)
+
+
+def test_very_many_inputs_are_screened_at_a_cost_that_grows_with_inputs_times_targets():
+    wide = windows_of(3000, 2200, 2)
+    assert memory_gb(wide, [Linear()]) < 3.0  # a Gram matrix of all inputs alone has its parts
+    screening = 2 * 4 * len(wide) * 4400 * 2200 / matmul_speed()
+    assert fit_seconds(wide, 4400) == pytest.approx(screening)
 
 
 def test_what_the_machine_cannot_hold_is_refused_before_any_work(monkeypatch):

@@ -182,6 +182,10 @@ REFUSED = {
     "nodes must be at least 1": {"nodes": 0},
     "max_lag must be at least 1": {"max_lag": 0},
     "seed must be at least 0": {"seed": -1},
+    "nodes must be a whole number, found 2.5": {"nodes": 2.5},
+    "rows must be a whole number, found 'many'": {"rows": "many"},
+    r"4,000,000,000 numbers\); use fewer": {"rows": 10**14},
+    r"500,000,000 possible edges\); use fewer": {"nodes": 10**5},
     "Unknown mechanism 'cubic'; choose from linear, piecewise-linear": {
         "mechanism": "linear+cubic"
     },

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from forecause.attribute.variables import Columns
+from forecause.attribute.of_variables import VariableRelevance
 from forecause.data.windows import Window
 from forecause.errors import InputError
 from forecause.forecast.backward import ATTN_LRP, CP_LRP
@@ -117,10 +117,10 @@ class Readout:
     sums_sources: bool = False  # over the columns of a label; see attribute.variables
     sums_targets: bool = False
 
-    def columns(self, forecaster: Forecaster) -> Columns:
+    def columns(self, forecaster: Forecaster) -> VariableRelevance:
         """How the columns of a forecaster add up to variables under this readout."""
         sums = (self.sums_sources, self.sums_targets)
-        return Columns.of(forecaster, *sums)
+        return VariableRelevance.of(forecaster, *sums)
 
 
 READOUTS = {

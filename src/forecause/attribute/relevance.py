@@ -9,8 +9,8 @@ import torch
 import xarray as xr
 from torch import Tensor
 
-from forecause.attribute.readouts import Readout, find_readout
-from forecause.attribute.variables import Columns
+from forecause.attribute.of_variables import VariableRelevance
+from forecause.attribute.readouts import Readout, find_readout, gradient
 from forecause.data.windows import Window, Windows
 from forecause.errors import InputError
 from forecause.forecast.forecaster import Forecaster
@@ -18,6 +18,8 @@ from forecause.graph.axes import by_lag, labelled_together
 from forecause.progress import QUIET, Progress
 
 BATCH_NUMBERS = 4_000_000  # per-sample relevances held at once
+READ_NUMBERS = 600_000_000  # per-sample relevances read in all; 2,000 windows of 300,000 candidates
+LEAST_WINDOWS = 50
 
 
 def relevance(
@@ -28,6 +30,7 @@ def relevance(
     The result's variables are described in RelevanceStream.result.
     """
     chosen = find_readout(readout)
+    windows = _enough(forecaster, windows, chosen)
     stream = RelevanceStream(chosen.power)
     for window in _batches(forecaster, windows):
         direction = chosen.direction(forecaster, window).detach() if chosen.direction else None
@@ -74,9 +77,17 @@ def _of_variables(
     comparable = columns.signed(signed)
     if direction is None:
         return columns.of_variables(comparable), columns.without_direction(comparable)
-    slopes = Columns.of(forecaster)
+    slopes = VariableRelevance.of(forecaster)
     way = slopes.without_direction(slopes.signed(direction))
     return columns.of_variables(comparable), way
+
+
+def _enough(forecaster: Forecaster, windows: Windows, readout: Readout) -> Windows:
+    """One window where all are alike, and fewer where each has very many candidates."""
+    if readout.per_sample is gradient and forecaster.is_straight:
+        return windows.at(np.arange(min(len(windows), 1)))
+    steps, variables = windows.shape
+    return windows.spread(max(LEAST_WINDOWS, READ_NUMBERS // (steps * variables**2)))
 
 
 def _batches(forecaster: Forecaster, windows: Windows) -> Iterator[Window]:

@@ -20,6 +20,7 @@ from forecause.cli.ending import (
     watch_signals,
 )
 from forecause.cli.options import app
+from forecause.voice import speaking_flags
 
 __all__ = ["app", "main", "on_data", "on_runs", "on_systems"]
 
@@ -32,6 +33,7 @@ def root(
     if version:
         typer.echo(f"forecause {__version__}")
         raise typer.Exit
+    context.with_resource(speaking_flags())
     shared = context.invoked_subcommand in ("discover", "evaluate")
     if under_torchrun() and os.environ.get("RANK") != "0" and not shared:
         raise typer.Exit  # rank 0 does it alone

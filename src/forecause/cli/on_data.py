@@ -11,36 +11,26 @@ import typer
 from forecause.cli.options import (
     Data,
     Device,
-    Difference,
-    EveryHow,
-    EveryStep,
     Forecaster,
-    Gaps,
-    Interpolate,
-    Labels,
-    MissingCells,
     Quiet,
     Ray,
-    Rows,
-    Season,
     Seed,
-    Series,
-    Time,
-    Trend,
     app,
     asked_workers,
-    names,
     one_or_all,
     power_workers,
 )
+from forecause.cli.table_options import InPanels, with_table_options
 from forecause.cli.writing import Force, Out, Output
 from forecause.config import ByName, HeadChoice, PresetName, ReadoutName, RuleName
 from forecause.errors import ForecauseWarning
 
 
-@app.command()
+@app.command(cls=InPanels)
+@with_table_options
 def discover(
     data: Data,
+    table: dict[str, Any],
     max_lag: Annotated[
         str,
         typer.Option(help="The longest delay to look for, in rows; auto proposes one."),
@@ -51,8 +41,8 @@ def discover(
     preset: Annotated[
         PresetName,
         typer.Option(
-            help="paper: the published model, readout and rule. quick: at most 1,000 steps. "
-            "sparse: a penalty on gradients, for few rows."
+            help="paper: the published model, readout and rule; paper-shallow: with one layer. "
+            "quick: at most 1,000 steps. sparse: a penalty on gradients, for few rows."
         ),
     ] = "default",
     weights: Annotated[
@@ -84,21 +74,18 @@ def discover(
     k: Annotated[int | None, typer.Option(help="Edges of top-k and global-top-k.")] = None,
     by: Annotated[
         ByName | None,
-        typer.Option(help="What top-k and global-top-k compare.  [default: score]"),
+        typer.Option(
+            help="What top-k and global-top-k compare: scores, mean ranks over windows, or ranks "
+            "over their standard deviation.  [default: score]"
+        ),
     ] = None,
     fdr: Annotated[
         float | None,
         typer.Option(help="Accepted share of false edges.  [default: 0.02, 0.05 with few rows]"),
     ] = None,
-    time: Time = None,
-    series: Series = None,
-    labels: Labels = None,
     per_series: Annotated[
         bool, typer.Option("--per-series", help="Also a graph for every series.")
     ] = False,
-    domain: Annotated[
-        str | None, typer.Option(help="Column with known regimes; each gets a graph.")
-    ] = None,
     domain_input: Annotated[
         bool | None,
         typer.Option(
@@ -121,19 +108,17 @@ def discover(
     knowledge: Annotated[
         Path | None, typer.Option(help="File with lines 'forbid RULE' and 'require RULE'.")
     ] = None,
-    missing: MissingCells = None,
-    every: EveryStep = None,
-    every_how: EveryHow = "mean",
-    rows: Rows = None,
-    interpolate: Interpolate = 0,
-    gaps: Gaps = "fill",
-    season: Season = "auto",
-    trend: Trend = None,
-    difference: Difference = False,
+    season: Annotated[
+        str,
+        typer.Option(help="Cycles to take out: auto finds them, none, or periods in rows: 24,168."),
+    ] = "auto",
     seed: Seed = 0,
     device: Device = "auto",
     json: Annotated[
-        Path | None, typer.Option(help="Also write the graph as JSON to this file.")
+        Path | None,
+        typer.Option(
+            help="Also write the graph as JSON to this file; - writes it to standard output."
+        ),
     ] = None,
     power: Annotated[
         bool, typer.Option("--power", help="Also measure which edges can be found; takes longer.")
@@ -154,41 +139,33 @@ def discover(
     from forecause.method import discover as run
     from forecause.report import terminal
 
-    asked: dict[str, Any] = {"readout": readout, "select": select, "k": k, "fdr": fdr}
-    asked |= {"domain_input": domain_input, "weights": weights, "budget": budget}
     forbidden, required = read_knowledge(knowledge) if knowledge else ((), ())
-    if forecaster != "auto":
-        asked["forecaster"] = forecaster
-    if season != "auto":
-        asked["season"] = season
-    options = dict(
+    options: dict[str, Any] = dict(
         max_lag=_lags(max_lag),
+        forecaster=None if forecaster == "auto" else forecaster,  # a preset may name one
         preset=preset,
+        weights=weights,
         head=head,
-        by=by,
+        readout=readout,
         cross_fit=cross_fit,
-        time=time,
-        series=series,
-        domain=domain,
-        labels=names(labels) or (),
+        domain_input=domain_input,
+        select=select,
+        k=k,
+        by=by,
+        fdr=fdr,
         per_series=per_series or None,
         regimes=regimes,
         forbid=(*forbidden, *(forbid or ())),
         require=(*required, *(require or ())),
-        missing=names(missing) or (),
-        every=every,
-        every_how=every_how,
-        rows=rows,
-        interpolate=interpolate,
-        gaps=gaps,
-        trend=trend,
-        difference=difference or None,
+        **table,
+        season=None if season == "auto" else season,
         seed=seed,
         device=device,
-        **{name: value for name, value in asked.items() if value is not None},
+        budget=budget,
     )
     output = Output.examined(out, data, options, force)
-    if json:
+    to_stdout = str(json) == "-"
+    if json and not to_stdout:
         examine_file(json)
     with joined() as ranks, terminal.progress(quiet or not ranks.first) as progress:
         workers = asked_workers(ray, None)
@@ -200,15 +177,19 @@ def discover(
         progress.step("writing the results", 0.0)
         if ranks.first:
             folder = output.save(found)
-            if json:
+            if json and not to_stdout:
                 found.graph.to_json(json)
     if ranks.first:
-        terminal.show_discovery(found, folder)
+        terminal.show_discovery(found, folder, aside=to_stdout)
+        if to_stdout:
+            typer.echo(found.graph.to_json(), nl=False)
 
 
-@app.command()
+@app.command(cls=InPanels)
+@with_table_options
 def evaluate(
     data: Data,
+    table: dict[str, Any],
     max_lag: Annotated[int, typer.Option(help="How many rows back the forecaster looks.")] = 5,
     steps: Annotated[int, typer.Option(help="Rows to forecast from each origin.")] = 12,
     origins: Annotated[int, typer.Option(help="Places to forecast from, in every series.")] = 5,
@@ -221,18 +202,6 @@ def evaluate(
     ] = "auto",
     forecaster: Forecaster = "auto",
     preset: Annotated[PresetName, typer.Option(help="quick: shorter training.")] = "default",
-    time: Time = None,
-    series: Series = None,
-    domain: Annotated[str | None, typer.Option(help="Column with known regimes.")] = None,
-    labels: Labels = None,
-    missing: MissingCells = None,
-    every: EveryStep = None,
-    every_how: EveryHow = "mean",
-    rows: Rows = None,
-    interpolate: Interpolate = 0,
-    gaps: Gaps = "fill",
-    trend: Trend = None,
-    difference: Difference = False,
     seed: Seed = 0,
     device: Device = "auto",
     out: Annotated[
@@ -246,19 +215,8 @@ def evaluate(
     from forecause.forecast.training.distributed import joined
     from forecause.report import terminal
 
-    panel = Panel.of(
-        one_or_all(data),
-        time=time,
-        series=series,
-        domain=domain,
-        labels=names(labels) or (),
-        missing=names(missing) or (),
-        every=every,
-        every_how=every_how,
-        rows=rows,
-        interpolate=interpolate,
-        gaps=gaps,
-    )
+    left = {name: table.pop(name) for name in ("trend", "difference")}
+    panel = Panel.of(one_or_all(data), **table)
     with joined() as ranks, terminal.progress(quiet or not ranks.first) as progress:
         found = rolling_origin(
             panel,
@@ -269,8 +227,7 @@ def evaluate(
             refit=refit,
             forecaster=forecaster,
             preset=preset,
-            trend=trend,
-            difference=difference or None,
+            **left,
             seed=seed,
             device=device,
             progress=progress,

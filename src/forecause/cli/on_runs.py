@@ -1,4 +1,4 @@
-"""Commands about what was found: report, refine, power and score."""
+"""Commands about what was found: report, effect, forecast, refine, power and score."""
 
 from __future__ import annotations
 
@@ -36,6 +36,71 @@ def report(
         truth=LaggedGraph.from_json(truth) if truth else None,
     )
     typer.echo(str(page))
+
+
+@app.command()
+def effect(
+    folder: Folder,
+    source: Annotated[str, typer.Argument(help="The variable that is raised.")],
+    target: Annotated[str, typer.Argument(help="The variable that is watched.")],
+    lag: Annotated[
+        int | None,
+        typer.Option(help="After how many rows.  [default: those of the edges, else all]"),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """How far one variable moves another per standard deviation, with a 90 % interval."""
+    from forecause.report import terminal
+    from forecause.store import load_run
+
+    found = load_run(folder)
+    edges = found.graph.edges
+    own = edges[(edges["source"] == source) & (edges["target"] == target) & (edges["lag"] > 0)]
+    lags = [lag] if lag is not None else sorted(own["lag"]) or range(1, found.graph.max_lag + 1)
+    terminal.show_effects(found, [found.effect(source, target, int(one)) for one in lags], json)
+
+
+@app.command()
+def forecast(
+    folder: Folder,
+    steps: Annotated[int, typer.Option(help="How many rows ahead.")] = 12,
+    series: Annotated[
+        str | None, typer.Option(help="Of which series.  [default: the last]")
+    ] = None,
+    hold: Annotated[
+        list[str] | None,
+        typer.Option(help="A variable held at a value, like 'rain=0'; repeatable."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Also write the forecasts to this CSV file.")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """What comes next, with 80 and 95 % bands; with --hold, what would come."""
+    from forecause.effects.what_if import bands
+    from forecause.files import examine_file
+    from forecause.report import terminal
+    from forecause.store import load_run
+
+    if out:
+        examine_file(out)
+    table = bands(load_run(folder), steps, series, dict(_held(one) for one in hold or []))
+    if out:
+        table.to_csv(out, index=False)
+    terminal.show_forecast(table, json)
+
+
+def _held(text: str) -> tuple[str, float | str]:
+    """`rain=0` as a variable and its value: a number, or a label."""
+    from forecause.errors import InputError
+
+    name, equals, value = text.rpartition("=")
+    if not equals or not name:
+        raise InputError(f"Expected --hold NAME=VALUE, such as 'rain=0', found {text!r}.")
+    try:
+        return name, float(value)
+    except ValueError:
+        return name, value
 
 
 @app.command()
@@ -115,16 +180,16 @@ def power(
 
 @app.command()
 def score(
-    predicted: Annotated[Path, typer.Argument(help="A graph.json.")],
-    truth: Annotated[Path, typer.Argument(help="The graph.json to compare it with.")],
+    predicted: Annotated[Path, typer.Argument(help="A run's folder, graph.json or report.html.")],
+    truth: Annotated[Path, typer.Argument(help="Another one to compare it with: the truth.")],
     json: AsJson = False,
 ) -> None:
     """Compare a graph with the true one, by every metric."""
-    from forecause.graph.lagged import LaggedGraph
     from forecause.graph.metrics import score_graph
     from forecause.report import terminal
+    from forecause.store import load_graph
 
-    metrics = score_graph(LaggedGraph.from_json(predicted), LaggedGraph.from_json(truth))
+    metrics = score_graph(load_graph(predicted), load_graph(truth))
     if json:
         terminal.show_json(metrics)
     else:

@@ -10,7 +10,7 @@ import typer
 
 from forecause.cli.ending import under_torchrun
 from forecause.cli.plugins import Commands
-from forecause.config import ForecasterName, GapsName, HowName, TrendName
+from forecause.config import ForecasterName
 from forecause.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,39 +33,6 @@ Data = Annotated[
 ]
 Forecaster = Annotated[
     ForecasterName, typer.Option(help="What predicts; auto takes the best per variable.")
-]
-Time = Annotated[str | None, typer.Option(help="Column with the time.")]
-Series = Annotated[str | None, typer.Option(help="Column that tells series apart.")]
-Labels = Annotated[
-    str | None, typer.Option(help="Columns that hold labels, not numbers; several by comma.")
-]
-Interpolate = Annotated[int, typer.Option(help="Fill gaps of at most this many missing values.")]
-MissingCells = Annotated[
-    str | None,
-    typer.Option("--missing", help="Cells that stand for a missing value, like -9999; by comma."),
-]
-EveryStep = Annotated[
-    str | None,
-    typer.Option("--every", help="Put the rows on a regular grid of this step: 15min, 1h, 1d."),
-]
-EveryHow = Annotated[HowName, typer.Option(help="How rows of one step of --every are joined.")]
-Rows = Annotated[
-    str | None,
-    typer.Option(help="Rows to explain: a column of truth values, or \"season == 'winter'\"."),
-]
-Gaps = Annotated[
-    GapsName, typer.Option(help="Short gaps: fill by what is expected, or drop such windows.")
-]
-Season = Annotated[
-    str,
-    typer.Option(help="Cycles to take out: auto finds them, none, or periods in rows: 24,168."),
-]
-Trend = Annotated[
-    TrendName | None,
-    typer.Option(help="Slow trends and level shifts: auto takes them out, none does not."),
-]
-Difference = Annotated[
-    bool, typer.Option("--difference", help="Look at changes from row to row, not at levels.")
 ]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
 Folder = Annotated[Path, typer.Argument(help="A folder written by discover.")]

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from forecause.data.cells import MOST_LEVELS, Missing, NotNumbers, absent_cells, numbers
 from forecause.data.findings import Change, Problems, counted
@@ -26,6 +27,7 @@ SENTINELS = (-99, -999, -9999, -99999, -999999, -32768, 999, 9999, 99999, 999999
 MOST_LOOKED_AT = 1_000_000  # values of a column in which odd ones are looked for
 FAR = 20.0  # robust standard deviations from the median at which a value is wild
 APART = 3.0  # and this many times as far as the farthest ordinary value
+MOST_NO_DATES = 0.1  # of the cells of a column of dates
 MOST_WILD = 3  # cells of a column; more are the column's own nature
 
 
@@ -60,11 +62,27 @@ def _left_out(name: str, values: Array, reason: str) -> Change:
         )
         return Change("left out", said, column=name)
     known = [str(cell) for cell in values[~absent_cells(values)]]
+    odd = _no_date(known)
+    if odd is not None:
+        said = (
+            f"Column {name!r} holds dates, but also {odd!r}, and was left out; if it is the time, "
+            f"mend that cell and say --time {name}."
+        )
+        return Change("left out", said, column=name)
     levels = len(set(known))
     said = f"{reason[:-1]} and was left out."
     if 2 <= levels <= min(MOST_LEVELS, len(known) / 2):
         said += f" It has {levels} different values: --labels {name} makes it a variable."
     return Change("left out", said, column=name)
+
+
+def _no_date(cells: Sequence[str]) -> str | None:
+    """The first cell that is no date, where nearly all others are."""
+    parsed = pd.to_datetime(pd.Series(cells), errors="coerce", format="ISO8601")
+    strange = parsed.isna().to_numpy()
+    if not len(cells) or not 0 < strange.mean() <= MOST_NO_DATES:
+        return None
+    return cells[int(strange.argmax())]
 
 
 def with_missing(
@@ -138,10 +156,11 @@ def doubtful_values(values: Array, names: Sequence[str]) -> list[Change]:
 
 
 def _doubtful(name: str, cells: npt.NDArray[np.float64]) -> Change | None:
-    """Codes such as -9999 first; else a few cells that lie far from all others."""
+    """Codes such as -9999, or any extreme that repeats; else a few cells far from all others."""
     if len(cells) < 20:
         return None
-    codes = [code for code in (cells.min(), cells.max()) if code in SENTINELS]
+    ends = (cells.min(), cells.max())
+    codes = [end for end in ends if end in SENTINELS or (cells == end).sum() > 1]
     codes = [code for code in codes if _far_from_rest(code, cells[cells != code])]
     if codes:
         count = int(np.isin(cells, codes).sum())

@@ -14,15 +14,18 @@ import numpy as np
 import numpy.typing as npt
 
 from forecause.data.scratch import copied, pieces
+from forecause.regression.least_squares import precision
 
-LONGEST_GAP = 5  # rows of a variable; longer gaps stay missing
+SHORT_GAP = 5  # rows of a variable, whose gap is filled whatever else is missing
+LONGEST_GAP = 50  # rows; longer gaps stay missing
+LEAST_KNOWN = 0.5  # of a row and of a column, for a gap that is not short to be filled
 ROWS_BEFORE = 5  # that an expected value is taken from, at most
 MOST_COLUMNS = 600  # of a row with the rows before it; with many variables fewer rows are used
 MOST_VARIABLES = 2000  # beyond which nothing is filled
 MOST_ITERATIONS = 12
 CLOSE = 0.01  # standard deviations: a smaller change of all cells ends the iterations
 RIDGE = 1e-3  # added to the variances, so that near-copies can be solved
-FIT_WORK = 4e9  # rows times squared columns of one covariance, at most
+COVARIANCE_WORK = 4e9  # rows times squared columns of one covariance, at most
 LEAST_FIT_ROWS = 20_000
 LEAST_ROWS = 30  # with fewer complete ones nothing is filled
 
@@ -34,10 +37,11 @@ Index = npt.NDArray[np.int64]
 def expected(
     values: npt.NDArray[Any], starts: Index, columns: Iterable[int]
 ) -> tuple[npt.NDArray[Any], Mask | None]:
-    """Values (row, column) with short gaps filled, and which cells those are, None if none.
+    """Values (row, column) with gaps filled, and which cells those are, None if none.
 
     `columns` may be filled; in the others, which are only read, gaps stay. Gaps of more than
-    LONGEST_GAP rows stay too. `starts` are the first rows of unbroken stretches.
+    LONGEST_GAP rows stay too, and so do gaps of more than SHORT_GAP where most of the row or of
+    the column is missing. `starts` are the first rows of unbroken stretches.
     """
     if values.shape[1] > MOST_VARIABLES:
         return values, None
@@ -47,9 +51,13 @@ def expected(
     if (~missing.any(axis=1)).sum() < LEAST_ROWS and len(missing) < 10 * LEAST_ROWS:
         return values, None
     chosen = np.zeros_like(missing)
+    known_rows = missing.mean(axis=1) <= 1 - LEAST_KNOWN
     for column in columns:
-        if missing[:, column].any():
-            chosen[:, column] = _in_short_runs(missing[:, column], starts)
+        own = missing[:, column]
+        if own.any():
+            chosen[:, column] = _in_runs_up_to(SHORT_GAP, own, starts)
+        if chosen[:, column].sum() < own.sum() and own.mean() <= 1 - LEAST_KNOWN:
+            chosen[:, column] |= _in_runs_up_to(LONGEST_GAP, own, starts) & known_rows
     if not chosen.any():
         return values, None
     made = _Filling(values, missing, starts).result()
@@ -57,12 +65,12 @@ def expected(
     return made, chosen
 
 
-def _in_short_runs(missing: Mask, starts: Index) -> Mask:
-    """Where (row,) a run of missing rows within one stretch is at most LONGEST_GAP long."""
+def _in_runs_up_to(longest: int, missing: Mask, starts: Index) -> Mask:
+    """Where (row,) a run of missing rows within one stretch is at most so long."""
     change = np.flatnonzero(np.diff(missing.astype(np.int8), prepend=0, append=0))
     edges = np.union1d(change, starts)
     lengths = np.diff(np.append(edges, len(missing)))
-    short = np.repeat(lengths <= LONGEST_GAP, lengths)
+    short = np.repeat(lengths <= longest, lengths)
     return np.asarray(missing & np.concatenate([np.zeros(edges[0], dtype=bool), short]))
 
 
@@ -96,7 +104,7 @@ class _Filling:
 
     def _improve(self) -> float:
         """One round over all missing cells; the largest change in standard deviations."""
-        pull = np.linalg.inv(self._covariance())[: self.columns]  # (column, vector)
+        pull = precision(self._covariance())[: self.columns]  # (column, vector)
         own = pull[:, : self.columns]
         unknown, largest = np.zeros_like(self.unknown), 0.0
         counts = self.missing[self.holes].sum(axis=1)
@@ -106,7 +114,7 @@ class _Filling:
                 places = np.nonzero(self.missing[some])[1].reshape(-1, count)
                 block = own[places[:, :, None], places[:, None, :]]  # (row, missing, missing)
                 force = np.take_along_axis(self._vectors(some) @ pull.T, places, axis=1)
-                inverse = np.linalg.inv(block)
+                inverse = precision(block)
                 step = np.einsum("rij,rj->ri", inverse, force)
                 self.made[some[:, None], places] -= step * self.sd[places]
                 largest = max(largest, float(np.abs(step).max()))
@@ -118,7 +126,7 @@ class _Filling:
         """Of the rows' vectors, (vector, vector), what is unknown of filled cells included."""
         rows = np.flatnonzero(self.age >= self.before)
         size = (1 + self.before) * self.columns
-        most = max(LEAST_FIT_ROWS, int(FIT_WORK / size**2))
+        most = max(LEAST_FIT_ROWS, int(COVARIANCE_WORK / size**2))
         rows = rows[:: max(1, -(-len(rows) // most))]
         total = np.zeros((size, size))
         for some in np.array_split(rows, max(1, -(-len(rows) * size // 1_000_000))):

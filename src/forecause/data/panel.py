@@ -116,8 +116,11 @@ class Panel:
         )
 
     def with_changes(self, changes: Sequence[Change]) -> Panel:
-        """The same data with these changes listed, and said in the notes."""
-        said = tuple(change.sentence for change in changes)
+        """The same data with these changes listed, and what was done said in the notes.
+
+        What was only noticed becomes an alert of the run.
+        """
+        said = tuple(change.sentence for change in changes if change.kind != "doubtful")
         return replace(self, changes=(*self.changes, *changes), notes=(*self.notes, *said))
 
     def at_rows(self, kept: npt.NDArray[np.int64]) -> Panel:

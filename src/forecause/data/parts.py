@@ -212,7 +212,10 @@ def _gap_change(gaps: int) -> list[Change]:
         return []
     said = "1 gap in time; no window crosses it."
     if gaps > 1:
-        said = f"{gaps} gaps in time; no window crosses them."
+        said = (
+            f"{gaps} gaps in time; no window crosses them. If the times are uneven, --every puts "
+            "the rows on a regular grid."
+        )
     return [Change("read", said, gaps)]
 
 

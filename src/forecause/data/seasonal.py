@@ -8,7 +8,6 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.signal import correlate
 
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows
@@ -58,6 +57,8 @@ def find_season(stretches: Sequence[Array]) -> int:
 
 def autocorrelation(stretches: Sequence[Array], most: int) -> Array:
     """Autocorrelation at the lags 0 .. most, each stretch freed of its linear trend."""
+    from scipy.signal import correlate  # takes long to import
+
     products, pairs = np.zeros(most + 1), np.zeros(most + 1)
     for values in stretches:
         known = np.isfinite(values)

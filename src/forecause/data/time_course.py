@@ -15,9 +15,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from forecause.data.scratch import new_array, pieces
-from forecause.data.time_search import LEAST_CYCLES, Season, TrendName, find_time_terms
+from forecause.data.gaps import expected
+from forecause.data.scratch import copied, new_array, pieces
+from forecause.data.time_search import (
+    LEAST_CYCLES,
+    Season,
+    TrendName,
+    find_time_terms,
+    rows_since_monday,
+)
 from forecause.data.time_terms import Array, TimeTerms
+from forecause.regression.least_squares import pseudo_inverse
 
 if TYPE_CHECKING:
     from forecause.config import Config, DataOptions
@@ -59,7 +67,8 @@ class TimeCourse:
             for rows in pieces((end - first, values.shape[1]), np.float64):
                 own = slice(first + rows.start, first + rows.stop)
                 values[own] = left.values[own] - self.explained(series, place[rows])
-        return replace(left, values=values, course=self)
+        left = replace(left, values=values, course=self)
+        return left if left.filled is None else _filled_again(left)
 
     def of_rows(self, panel: Panel, start: int = 0, end: int | None = None) -> Array:
         """What time explains of the rows start .. end of a panel like the one it came from."""
@@ -153,6 +162,8 @@ def time_taken_out(panel: Panel, config: Config) -> Panel:
     left = differenced(panel) if asked.difference else panel
     spans = series_spans(left)
     places = [positions_of(left, first, end) for first, end in spans]
+    if left.filled is not None:  # what was filled says nothing about time
+        left = replace(left, values=_emptied(left.values, left.filled))
     terms = _find(left, places, asked, shifts)
     if levels is None and not any(terms):
         return panel
@@ -162,6 +173,21 @@ def time_taken_out(panel: Panel, config: Config) -> Panel:
         for (first, end), own, place in zip(spans, terms, places, strict=True)
     )
     return TimeCourse(terms, weights, tuple(map(_length, places)), levels).applied(panel)
+
+
+def _filled_again(panel: Panel) -> Panel:
+    """The filled cells once more, by what is expected there once time is taken out."""
+    assert panel.filled is not None
+    values = _emptied(panel.values, panel.filled)
+    return replace(panel, values=expected(values, panel.starts, panel.coding.numeric_columns)[0])
+
+
+def _emptied(values: npt.NDArray[Any], cells: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
+    """A copy with these cells missing."""
+    made = copied(values)
+    for rows in pieces(values.shape, values.dtype):
+        made[rows][cells[rows]] = np.nan
+    return made
 
 
 def series_spans(panel: Panel) -> list[tuple[int, int]]:
@@ -207,7 +233,7 @@ def _find(
             continue
         kept = tuple(c for c in cycles if c.period * LEAST_CYCLES <= own.rows)
         if asked.trend == "none" or len(found) > MOST_SERIES:
-            found[series] = replace(own, cycles=kept)
+            found[series] = replace(own, cycles=tuple(replace(c, parts=0) for c in kept))
         else:
             periods = [cycle.period for cycle in kept]  # none of them is no season
             found[series] = look.terms(series, periods, asked.trend)
@@ -235,10 +261,25 @@ class _Look:
         grid = self._grid(rows, place)
         if len(grid) <= MOST_SEARCHED:
             found = find_time_terms(grid, stamps, season, trend, self.shifts)
-            return replace(found, rows=total)
-        late = None if stamps is None else stamps[-MOST_SEARCHED:]
+            return self._from_first_row(replace(found, rows=total), first)
+        since = int(np.searchsorted(place, len(grid) - MOST_SEARCHED))
+        late = None if stamps is None else stamps[since:]
         cycles = find_time_terms(grid[-MOST_SEARCHED:], late, season, "none").cycles
-        return self._with_averages(grid, TimeTerms(total, cycles), trend)
+        terms = self._from_first_row(TimeTerms(total, cycles), first)
+        return self._with_averages(grid, terms, trend)
+
+    def _from_first_row(self, terms: TimeTerms, first: int) -> TimeTerms:
+        """Weekdays counted from the first row of the series, wherever they were found."""
+        if not any(cycle.parts for cycle in terms.cycles) or self.panel.time is None:
+            return terms
+        start = self.panel.time[first]
+        return replace(
+            terms,
+            cycles=tuple(
+                replace(c, shift=rows_since_monday(start, c.period)) if c.parts else c
+                for c in terms.cycles
+            ),
+        )
 
     def _grid(self, rows: slice, place: Index) -> Array:
         """The values at every position, (position, column), NaN where there is no row."""
@@ -301,7 +342,7 @@ def _solved(terms: TimeTerms, place: Index, part: npt.NDArray[Any], columns: Ind
         moment += filled.T @ design
         square += (filled**2).sum(0)
     count = np.maximum(gram[:, 0, 0], 1)
-    solved = (np.linalg.pinv(gram, hermitian=True) @ moment[..., None])[..., 0]
+    solved = (pseudo_inverse(gram) @ moment[..., None])[..., 0]
     left = square - (solved * moment).sum(1)
     weights = np.where(
         (left > NOTHING_LEFT * (square - moment[:, 0] ** 2 / count))[:, None], solved, 0

@@ -12,7 +12,8 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy import fft, stats
+from scipy import fft
+from scipy.special import fdtrc
 
 from forecause.data.time_terms import (
     Array,
@@ -35,8 +36,13 @@ LEVEL = 0.01  # chance that a table without cycles is given one from its spectru
 STAMP_LEVEL = 0.02  # the same for a period that the time stamps suggest
 MOST_CYCLES = 4
 LEAST_HARMONICS, MOST_HARMONICS = 2, 6
+SHARPEST, ROWS_PER_ORDER = 40, 30  # harmonics of a cycle with steps, such as weekdays; rows of each
 TREND_KNOTS = 5
 LEAST_ROWS = 60  # with fewer nothing is looked for
+# Knots of a slow wave that all variables share, its least F value on average over them, and own
+# past values beside it. Random walks of 2 to 8 variables reach 5.3 once in a hundred tables.
+WAVE_KNOTS, SHARED_F, WAVE_LAGS = (9, 17), 5.5, 2
+ROWS_PER_KNOT = 30  # of such a wave, at least
 MOST_SHIFTS = 8
 ROWS_BESIDE_SHIFT = 10  # a level lasts at least so many rows
 # F values that pure random walks exceed once in a thousand, which no stationary series reaches
@@ -44,10 +50,15 @@ ROWS_BESIDE_SHIFT = 10  # a level lasts at least so many rows
 STRAIGHT_F = 19.0
 TREND_F = 9.0
 SHIFT_F = 28.0
+# Of a shift that all variables share, on average over them: this much, and this over the root of
+# their number. Of 360 tables of 2, 5 and 8 random walks none reached it.
+SHARED_SHIFT_F, SHARED_SHIFT_SPREAD = 4.0, 18.0
 
+LEAST_NEW = 1e-5  # of a piece, that other terms and the own past do not hold already
 SAME_F = 3.0  # F lost to a rounder period that still counts as fitting as well
 COMMON_PERIODS = (7.0, 12.0, 24.0, 30.4375, 48.0, 52.0, 60.0, 96.0, 144.0, 168.0, 288.0, 365.25)
 
+DAYS, MONDAY = 7, np.datetime64("1970-01-05T00:00:00")  # the first Monday of the calendar used
 SECONDS = {"minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0}
 SECONDS |= {"month": 2629746.0, "year": 31556952.0}
 
@@ -76,6 +87,7 @@ def find_time_terms(
         terms = search.with_spectral_cycles(terms)
     if trend == "auto":
         terms = search.with_level_changes(terms, shifts)
+        terms = _Search(search.values, WAVE_LAGS).with_shared_changes(terms, shifts)
         if season == "auto" and (terms.knots or terms.shifts):
             # a shift or trend may have hidden a cycle, or posed as one
             terms = search.with_spectral_cycles(replace(terms, cycles=()), terms.cycles)
@@ -99,10 +111,17 @@ def calendar_periods(stamps: Stamps | None, rows: int) -> dict[str, float]:
     }
 
 
+def rows_since_monday(stamp: np.datetime64, week: float) -> float:
+    """How many of a week's rows have passed since midnight of the Monday before."""
+    seconds = float((stamp.astype("datetime64[s]") - MONDAY) / np.timedelta64(1, "s"))
+    return seconds % SECONDS["week"] / SECONDS["week"] * week
+
+
 class _Search:
     """Tests of pieces of time, beside each variable's own past."""
 
-    def __init__(self, values: Array) -> None:
+    def __init__(self, values: Array, held_lags: int = HELD_LAGS) -> None:
+        self.held_lags = held_lags
         spread = values.std(0)
         self.values = ((values - values.mean(0)) / np.where(spread > 0, spread, 1))[:, spread > 0]
         self.rows, self.variables = self.values.shape
@@ -115,12 +134,13 @@ class _Search:
         found = np.zeros(self.variables)
         for column in range(self.variables):
             basis, left = self._held(column, beside)
-            rest = pieces[HELD_LAGS:] - basis @ (basis.T @ pieces[HELD_LAGS:])
-            scale = np.sqrt((rest**2).sum(0))
-            rest = rest[:, scale > 1e-6 * np.sqrt((pieces**2).sum(0))]
+            rest = pieces[self.held_lags :] - basis @ (basis.T @ pieces[self.held_lags :])
+            rest /= np.maximum(np.sqrt((pieces**2).sum(0)), 1e-300)
+            rest, sizes, _ = np.linalg.svd(rest, full_matrices=False)
+            rest = rest[:, sizes > LEAST_NEW]
             if not rest.shape[1]:
                 continue
-            explained = ((np.linalg.qr(rest)[0].T @ left) ** 2).sum()
+            explained = ((rest.T @ left) ** 2).sum()
             free = len(left) - basis.shape[1] - rest.shape[1]
             found[column] = explained / rest.shape[1] / max((left @ left - explained) / free, 1e-12)
         return found
@@ -131,7 +151,7 @@ class _Search:
         gains = [self.gain(np.stack(waves(f, time), 1), beside).max() for f in frequencies]
         best = float(max(gains, default=0.0))
         tests = self.variables * max(len(frequencies), 1)
-        p_value = float(stats.f.sf(best, 2, self.rows - 3 * HELD_LAGS))
+        p_value = float(fdtrc(2, self.rows - 3 * self.held_lags, best))
         return float(min(1.0, tests * p_value))
 
     def sized(self, cycle: Cycle, held: Array) -> Cycle:
@@ -143,7 +163,31 @@ class _Search:
             if self.wave_p_value([order / cycle.period], held) < LEVEL / MOST_HARMONICS:
                 found = max(found, order)
             held = np.column_stack([held, *waves(order / cycle.period, time)])
-        return replace(cycle, harmonics=found)
+        return replace(cycle, harmonics=max(found, self._sharpest(cycle, held)))
+
+    def _sharpest(self, cycle: Cycle, held: Array) -> int:
+        """The highest harmonic beyond the usual ones that any variable shows, 0 without one.
+
+        All are tested at once beside what is held: those of one cycle hardly overlap.
+        """
+        most = int(min(SHARPEST, (cycle.period - 1) // 2, self.rows // ROWS_PER_ORDER))
+        orders = np.arange(MOST_HARMONICS + 1, most + 1)
+        if not len(orders):
+            return 0
+        time = np.arange(self.held_lags, self.rows, dtype=np.float64)
+        angles = 2 * np.pi * time[:, None] * orders / cycle.period
+        pieces = np.hstack([np.cos(angles), np.sin(angles)])
+        f_values = np.zeros((self.variables, len(orders)))
+        for column in range(self.variables):
+            basis, left = self._held(column, held)
+            rest = pieces - basis @ (basis.T @ pieces)
+            size = (rest**2).sum(0)
+            explained = (left @ rest) ** 2 / np.where(size > LEAST_NEW * len(rest), size, np.inf)
+            both = explained.reshape(2, -1).sum(0)
+            f_values[column] = both / 2 / (left @ left / len(left))
+        p_values = fdtrc(2, self.rows - 3 * self.held_lags, f_values.max(0))
+        clear = orders[p_values * f_values.size < LEVEL]
+        return int(clear.max(initial=0))
 
     def with_calendar_cycles(self, terms: TimeTerms, stamps: Stamps | None) -> TimeTerms:
         """Add the periods of the time stamps that the data follow, the shortest first."""
@@ -152,12 +196,31 @@ class _Search:
             beside = np.column_stack([terms.matrix(), self._slow()])
             orders = [k / period for k in (1, 2, 3) if k / period <= 0.5]
             if self.wave_p_value(orders, beside) < STAMP_LEVEL / len(periods):
-                terms = self.with_cycle(terms, Cycle(period, 1, name=name))
+                terms = self._with_weekdays(
+                    terms, self.with_cycle(terms, Cycle(period, 1, name=name)), stamps
+                )
         return terms
+
+    def _with_weekdays(
+        self, before: TimeTerms, terms: TimeTerms, stamps: Stamps | None
+    ) -> TimeTerms:
+        """The terms, a level for each day in place of most waves if the last cycle is a week
+        that jumps at midnight."""
+        week = terms.cycles[-1]
+        if week.name != "week" or week.period < 2 * DAYS or stamps is None:
+            return terms
+        days = replace(week, parts=DAYS, shift=rows_since_monday(stamps[0], week.period))
+        pieces = TimeTerms(self.rows, (replace(days, harmonics=0),)).matrix()
+        best = self.gain(pieces, np.column_stack([terms.matrix(), self._slow()])).max()
+        p_value = fdtrc(pieces.shape[1], self.rows - 4 * self.held_lags, best) * self.variables
+        if p_value >= LEVEL:
+            return terms
+        return self.with_cycle(before, replace(days, harmonics=1, growing=False))
 
     def with_cycle(self, terms: TimeTerms, cycle: Cycle) -> TimeTerms:
         """Add a cycle, with as many harmonics as there is evidence for, growing if it grows."""
-        beside = np.column_stack([terms.matrix(), self._slow()])
+        levels = TimeTerms(self.rows, (replace(cycle, harmonics=0),)).matrix()
+        beside = np.column_stack([terms.matrix(), self._slow(), levels])
         cycle = self.sized(cycle, beside)
         terms = replace(terms, cycles=(*terms.cycles, cycle))
         return replace(terms, cycles=(*terms.cycles[:-1], self.grown(cycle, terms)))
@@ -185,12 +248,34 @@ class _Search:
         options = list(dict.fromkeys(options))
         return options[0] if len(options) == 1 else min(options, key=self._criterion)
 
+    def with_shared_changes(self, terms: TimeTerms, shifts: bool) -> TimeTerms:
+        """Add a slow wave or level shifts that all variables together show, as fits better."""
+        options = [self.with_shared_wave(terms)]
+        if shifts and self.variables > 1:
+            options.append(self._with_shifts(terms, shared=True))
+        found = [option for option in options if option != terms]
+        return min(found, key=self._criterion) if found else terms
+
+    def with_shared_wave(self, terms: TimeTerms) -> TimeTerms:
+        """A trend that bends more often, where all variables together show that it does.
+
+        One of them alone could as well be a random walk: a week in ten days of rows, say.
+        """
+        for count in WAVE_KNOTS:
+            if self.variables < 2 or self.rows < count * ROWS_PER_KNOT:
+                break
+            bends = even_knots(self.rows, count)
+            pieces = spline_terms(np.arange(self.rows, dtype=np.float64), bends)
+            if self.gain(pieces, self._matrix(terms)).mean() > SHARED_F:
+                terms = replace(terms, knots=bends)
+        return terms
+
     def grown(self, cycle: Cycle, terms: TimeTerms) -> Cycle:
         """The cycle, marked as growing or shrinking where there is evidence."""
         waves = replace(terms, cycles=(cycle,), knots=(), shifts=()).matrix()
         pieces = waves[:, : 2 * LEAST_HARMONICS] * np.linspace(-1, 1, self.rows)[:, None]
         best = self.gain(pieces, terms.matrix()).max()
-        p_value = stats.f.sf(best, pieces.shape[1], self.rows - 4 * HELD_LAGS) * self.variables
+        p_value = fdtrc(pieces.shape[1], self.rows - 4 * self.held_lags, best) * self.variables
         return replace(cycle, growing=bool(p_value < LEVEL))
 
     def _held(self, column: int, beside: Array) -> tuple[Array, Array]:
@@ -199,10 +284,10 @@ class _Search:
             self._beside, self._bases = beside, {}
         if column not in self._bases:
             own = self.values[:, column]
-            past = [own[HELD_LAGS - k : len(own) - k] for k in range(1, HELD_LAGS + 1)]
-            design = np.column_stack([np.ones(len(past[0])), *past, beside[HELD_LAGS:]])
+            past = [own[self.held_lags - k : len(own) - k] for k in range(1, self.held_lags + 1)]
+            design = np.column_stack([np.ones(len(past[0])), *past, beside[self.held_lags :]])
             basis = np.linalg.qr(design)[0]
-            following = own[HELD_LAGS:]
+            following = own[self.held_lags :]
             self._bases[column] = basis, following - basis @ (basis.T @ following)
         return self._bases[column]
 
@@ -222,7 +307,7 @@ class _Search:
         f_values = np.stack([f for _, f in found])  # (variable, frequency)
         f_values[:, frequencies < LEAST_CYCLES_OF_SPECTRUM / self.rows] = 0.0
         tests = self.variables * self.rows  # the grid is dense: about two looks at each
-        if tests * stats.f.sf(f_values.max(), 2, self.rows - 3 * HELD_LAGS) >= LEVEL:
+        if tests * fdtrc(2, self.rows - 3 * self.held_lags, f_values.max()) >= LEVEL:
             return None
         return float(frequencies[f_values.max(0).argmax()])
 
@@ -235,7 +320,7 @@ class _Search:
         """
         cycles = frequency * self.rows
         parts = int(np.clip(cycles, LEAST_CYCLES_OF_SPECTRUM, MOST_PARTS))
-        turning = np.exp(-2j * np.pi * frequency * np.arange(self.rows - HELD_LAGS))
+        turning = np.exp(-2j * np.pi * frequency * np.arange(self.rows - self.held_lags))
         best = 0.0
         for column in range(self.variables):
             turned = np.array_split(self._held(column, beside)[1] * turning, parts)
@@ -272,17 +357,20 @@ class _Search:
                 found.append(replace(terms, knots=bends))
         return found
 
-    def _with_shifts(self, terms: TimeTerms) -> TimeTerms:
+    def _with_shifts(self, terms: TimeTerms, shared: bool = False) -> TimeTerms:
+        """Add the steps that one variable shows clearly, or that all show on average."""
+        least = SHARED_SHIFT_F + SHARED_SHIFT_SPREAD / self.variables**0.5 if shared else SHIFT_F
         while len(terms.shifts) < MOST_SHIFTS:
             beside = self._matrix(terms)
             f_values = np.stack(
                 [step_f_values(*self._held(c, beside)) for c in range(self.variables)]
             )
-            for place in (row - HELD_LAGS for row in terms.shifts):
+            for place in (row - self.held_lags for row in terms.shifts):
                 f_values[:, max(0, place - ROWS_BESIDE_SHIFT) : place + ROWS_BESIDE_SHIFT] = 0
-            if f_values.max() < SHIFT_F:
+            height = f_values.mean(0) if shared else f_values.max(0)
+            if height.max() < least:
                 break
-            row = int(f_values.max(0).argmax()) + HELD_LAGS
+            row = int(height.argmax()) + self.held_lags
             terms = replace(terms, shifts=tuple(sorted((*terms.shifts, row))))
         return terms
 

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+MOST_STRAIGHT = 5  # knots of a trend that goes on straight after the last row
+
 Array = npt.NDArray[np.float64]
 
 
@@ -24,6 +26,8 @@ class Cycle:
     harmonics: int
     growing: bool = False
     name: str = ""  # of a period that the calendar knows: "day"
+    parts: int = 0  # of equal length with levels of their own: the days of a week
+    shift: float = 0.0  # rows from the beginning of the first part to row 0
 
     @property
     def words(self) -> str:
@@ -54,13 +58,16 @@ class TimeTerms:
     def matrix(self, positions: npt.ArrayLike | None = None) -> Array:
         """The terms at some rows, by default all of the table, (row, term). No intercept.
 
-        Rows may be fractional or lie in the future; there the trend goes on straight.
+        Rows may be fractional or lie in the future; there the trend goes on straight, or stays
+        where it is if it bends often.
         """
         places = np.arange(self.rows) if positions is None else positions
         time = np.asarray(places, dtype=np.float64)
         columns = [term for cycle in self.cycles for term in self._cycle_terms(cycle, time)]
         if self.knots:
-            columns += list(spline_terms(time, self.knots).T)
+            bent = len(self.knots) > MOST_STRAIGHT
+            slow = np.clip(time, self.knots[0], self.knots[-1]) if bent else time
+            columns += list(spline_terms(slow, self.knots).T)
         columns += [(time >= row).astype(np.float64) for row in self.shifts]
         return np.stack(columns, axis=1) if columns else np.zeros((len(time), 0))
 
@@ -74,6 +81,9 @@ class TimeTerms:
             terms += waves(frequency, time)
         if cycle.growing:
             terms += [term * (2 * time / max(self.rows - 1, 1) - 1) for term in list(terms)]
+        if cycle.parts:
+            part = np.floor((time + cycle.shift) / cycle.period * cycle.parts) % cycle.parts
+            terms += [(part == level).astype(np.float64) for level in range(1, cycle.parts)]
         return terms
 
     def to_json(self) -> dict[str, Any]:

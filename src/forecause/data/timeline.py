@@ -109,7 +109,8 @@ def same_times(
         )
     said = (
         f"{counted(count, 'row')} with a time that was there already (column {name!r}, such as "
-        f"{_shown(time[place])}) were averaged with the other row of that time."
+        f"{_shown(time[place])}) {'was' if count == 1 else 'were'} averaged with the other row of "
+        "that time."
     )
     return groups, [Change("averaged", said, count, name)]
 

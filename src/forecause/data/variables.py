@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from pydantic import BaseModel, ConfigDict
 from torch import Tensor
+
+from forecause.graph.axes import by_lag, by_step
+
+Index = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 RARE = 10  # a level in fewer rows says too little to be told apart
 LEAST_PROBABILITY = 1e-3  # of a level, where a linear model says less
@@ -57,7 +64,7 @@ class Label:
     first: int  # its first column
 
     @property
-    def columns(self) -> npt.NDArray[np.int64]:
+    def columns(self) -> Index:
         """Its columns in a panel's values."""
         return np.arange(self.first, self.first + len(self.levels))
 
@@ -75,7 +82,7 @@ class Variables:
     """
 
     variables: tuple[str, ...]
-    of_column: npt.NDArray[np.int64]  # (column,) index into variables
+    of_column: Index  # (column,) index into variables
     labels: tuple[Label, ...] = ()
 
     @classmethod
@@ -95,21 +102,21 @@ class Variables:
         return cls.of([str(column) for column in range(columns)], named)
 
     @property
-    def first(self) -> npt.NDArray[np.int64]:
+    def first(self) -> Index:
         """The first column of every variable, (variable,)."""
         return np.unique(self.of_column, return_index=True)[1]
 
     @property
-    def numeric_columns(self) -> npt.NDArray[np.int64]:
+    def numeric_columns(self) -> Index:
         """The columns that are variables of their own."""
         owned = {int(c) for label in self.labels for c in label.columns}
         return np.array([c for c in range(len(self.of_column)) if c not in owned], dtype=np.int64)
 
-    def columns(self, variable: int) -> npt.NDArray[np.int64]:
+    def columns(self, variable: int) -> Index:
         """The columns of a variable."""
         return np.flatnonzero(self.of_column == variable)
 
-    @property
+    @cached_property
     def slices(self) -> list[slice]:
         """The columns of every variable, (variable,)."""
         ends = [*self.first[1:].tolist(), len(self.of_column)]
@@ -120,14 +127,14 @@ class Variables:
         name = self.variables[variable]
         return next((label for label in self.labels if label.name == name), None)
 
-    def label_columns(self, mean: npt.NDArray[np.float64]) -> tuple[LabelColumns, ...]:
+    def label_columns(self, mean: Floats) -> tuple[LabelColumns, ...]:
         """What a forecaster has to know of the labels; `mean` (column,) has the levels' shares."""
         return tuple(
             LabelColumns(first=label.first, shares=tuple(mean[label.columns].tolist()))
             for label in self.labels
         )
 
-    def shown(self, mean: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    def shown(self, mean: Floats) -> Index:
         """The one column of every variable that stands for it in a picture, (variable,).
 
         Of a label, its most common level by `mean` (column,), or the second of two.
@@ -139,7 +146,7 @@ class Variables:
             found[place] = label.first + level
         return found
 
-    def weights(self, mean: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def weights(self, mean: Floats) -> Floats:
         """(column, variable): how columns' standardised squared errors add up to a variable's.
 
         Of a label, in proportion to the variance of its indicators, whose means `mean` (column,)
@@ -152,3 +159,80 @@ class Variables:
             place = self.variables.index(label.name)
             weights[label.columns, place] = variance / variance.sum()
         return weights
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """Inputs are numbered step * variable, oldest step first; a column's place is step * column.
+
+    A label's levels add up to 1, so its most common one is left out and its effects are those of
+    the others against it; so are levels in too few windows, which a test would believe at once.
+    """
+
+    steps: int
+    coding: Variables
+    columns: tuple[Index, ...]  # (variable,) the columns of each that are tested
+
+    @classmethod
+    def of(cls, coding: Variables, steps: int, targets: npt.NDArray[Any]) -> Inputs:
+        """The inputs that windows with these target rows (window, column) can tell about."""
+        columns = [coding.columns(v) for v in range(len(coding.variables))]
+        for label in coding.labels:
+            counts = targets[:, label.columns].sum(0)
+            tested = counts >= RARE
+            tested[np.argmax(counts)] = False
+            columns[coding.variables.index(label.name)] = label.columns[tested]
+        return cls(steps, coding, tuple(columns))
+
+    @property
+    def variables(self) -> int:
+        return len(self.columns)
+
+    def places(self, inputs: Index) -> tuple[Index, Index]:
+        """The places of the inputs' columns, and for each the input's index in `inputs`."""
+        width = len(self.coding.of_column)
+        parts = [self.columns[i % self.variables] + i // self.variables * width for i in inputs]
+        owner = np.repeat(np.arange(len(inputs)), [len(part) for part in parts])
+        return np.concatenate([*parts, np.zeros(0, dtype=np.int64)]), owner
+
+    def is_label(self, places: Index) -> npt.NDArray[np.bool_]:
+        """Whether each place is a level of a label."""
+        owned = np.concatenate([np.zeros(0, int), *(label.columns for label in self.coding.labels)])
+        return np.isin(places % len(self.coding.of_column), owned)
+
+    def by_lag(self, values: Floats) -> Floats:
+        """(target, step * variable) -> (target, source, lag)."""
+        return by_lag(values.reshape(len(values), self.steps, self.variables))
+
+    def by_input(self, values: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """(target, source, lag) of variables -> (target column, step * variable)."""
+        flat = by_step(values).reshape(len(values), -1)
+        return np.asarray(flat[self.coding.of_column])
+
+    def tests(self, variable: int) -> int:
+        """How many tests of its columns decide about a variable as a target."""
+        return max(len(self.columns[variable]), 1)
+
+    def p_values_of_targets(self, p_values: Floats) -> Floats:
+        """(target column, ...) -> (target variable, ...): the smallest times their number."""
+        found = []
+        for variable, columns in enumerate(self.columns):
+            if len(columns) == 1:
+                found.append(p_values[columns[0]])
+            elif not len(columns):  # a label that never changes in these windows
+                found.append(np.where(np.isnan(p_values[self.coding.first[variable]]), np.nan, 1.0))
+            else:
+                found.append(np.minimum(p_values[columns].min(0) * len(columns), 1.0))
+        return np.stack(found)
+
+    def largest_of_targets(self, values: Floats) -> Floats:
+        """(target column, ...) -> (target variable, ...): the largest of the tested columns."""
+        every = [c if len(c) else self.coding.columns(v) for v, c in enumerate(self.columns)]
+        return np.stack([values[columns].max(0) for columns in every])
+
+
+def groups_of(owner: Index, count: int) -> list[Index]:
+    """The features (feature,) that belong to each of `count` owners."""
+    order = np.argsort(owner, kind="stable")
+    ends = np.cumsum(np.bincount(owner, minlength=count))
+    return [part.astype(np.int64) for part in np.split(order, ends[:-1])]

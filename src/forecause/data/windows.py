@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,6 @@ class Window:
     past: Tensor  # (batch, max_lag, column), oldest step first
     target: Tensor  # (batch, column), the row to be forecast
     domain: Tensor | None = None  # (batch,) index of the target row's domain, if there are any
-    clock: Tensor | None = None  # (batch, term) known of the target's time: seasons, trends
 
     @classmethod
     def of(cls, rows: Tensor, domain: Tensor | None = None) -> Window:
@@ -69,8 +69,7 @@ class Window:
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> Window:
         domain = None if self.domain is None else change(self.domain)
-        clock = None if self.clock is None else change(self.clock)
-        return Window(change(self.past), change(self.target), domain, clock)
+        return Window(change(self.past), change(self.target), domain)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +177,19 @@ class Windows:
         return np.concatenate([batch.target.double().numpy() for batch in self.batches(4096)])
 
     def split(self, held_out: float) -> tuple[Windows, Windows]:
-        """Training windows, and the last `held_out` share in time of every series and domain."""
+        """Training windows, and the last `held_out` share in time of every series and domain.
+
+        Worked out once for every share: fits, tests and diagnostics ask for the same ones.
+        """
+        if held_out not in self._splits:
+            self._splits[held_out] = self._split(held_out)
+        return self._splits[held_out]
+
+    @cached_property
+    def _splits(self) -> dict[float, tuple[Windows, Windows]]:
+        return {}
+
+    def _split(self, held_out: float) -> tuple[Windows, Windows]:
         panel = self.panel
         group = panel.series[self.rows]
         if panel.domain is not None:

@@ -17,14 +17,16 @@ from forecause.data.variables import Variables
 from forecause.data.windows import Windows
 from forecause.diagnostics import stationarity
 from forecause.diagnostics.doubts import Doubt, find_doubts
+from forecause.forecast.comparison import over_mean
 from forecause.forecast.forecaster import Forecaster, residuals_of
 from forecause.forecast.selection import Fitted
 from forecause.graph.lagged import LaggedGraph
 from forecause.regression.residuals import Array, Residuals
+from forecause.threads import shared
 
 NO_PROMISE = "No error rate can be promised"
-MOST_WINDOWS = 20_000  # looked at
-WORK = 400_000_000  # windows * variables^2 correlated per lag, at most
+MOST_CHECKED_WINDOWS = 20_000  # looked at
+CORRELATION_WORK = 400_000_000  # windows * variables^2 correlated per lag, at most
 LEVEL = 0.001  # of each check, shared by all it compares
 LEAST_CORRELATION = 0.1  # of residuals, below which it does not matter
 FURTHEST = 30  # rows back that residuals are compared, or twice the lag window if longer
@@ -59,7 +61,7 @@ def find_alerts(windows: Windows, fitted: Fitted, graph: LaggedGraph) -> tuple[A
     """Every alert about a run."""
     forecaster, losses = fitted.forecaster, fitted.losses
     variables = windows.shape[1]
-    most = int(np.clip(WORK // variables**2, 2000, MOST_WINDOWS))
+    most = int(np.clip(CORRELATION_WORK // variables**2, 2000, MOST_CHECKED_WINDOWS))
     looked = windows.spread(most)
     residuals = residuals_of(forecaster, looked)
     coding = windows.panel.coding
@@ -73,10 +75,11 @@ def find_alerts(windows: Windows, fitted: Fitted, graph: LaggedGraph) -> tuple[A
         seen = f"Seen in {len(looked):,} of {len(windows):,} windows, spread over all rows."
         from_sample = tuple(replace(a, sentence=f"{a.sentence} {seen}") for a in from_sample)
     found = (
-        *_skill(_shares(forecaster, fitted.early, fitted.late), losses, graph),
+        *_skill(losses, graph),
         *_few_rows(windows, losses),
         *_few_rows_in_domains(windows, graph),
         *_misfit(graph),
+        *_odd_values(windows),
         *from_sample,
     )
     return _with_doubts(found, find_doubts(windows))
@@ -90,30 +93,14 @@ def _with_doubts(alerts: Sequence[Alert], doubts: Sequence[Doubt]) -> tuple[Aler
     return (*(said.get(code, alert) for code, alert in grave.items()), *others)
 
 
-def _shares(forecaster: Forecaster, early: Windows, late: Windows) -> Array:
-    """The forecaster's loss as a share of that of the earlier mean, on the same later windows.
-
-    (variable,). The table's losses are shares of the variance of all rows, and that of a few
-    held-out rows may be larger or smaller.
-    """
-    late = late.spread(MOST_WINDOWS)
-    mean = early.spread(MOST_WINDOWS).targets().mean(0)
-    spread = ((late.targets() - mean) ** 2).mean(0)
-    errors = (residuals_of(forecaster, late).values ** 2).mean(0)
-    if late.panel.labels:
-        weights = late.panel.coding.weights(late.scale.mean)
-        errors, spread = errors @ weights, spread @ weights
-    return np.asarray(errors / np.maximum(spread, 1e-12))
-
-
-def _skill(shares: Array, losses: pd.DataFrame, graph: LaggedGraph) -> Iterator[Alert]:
+def _skill(losses: pd.DataFrame, graph: LaggedGraph) -> Iterator[Alert]:
     """Variables that the mean or the last value forecasts as well on held-out rows."""
-    share = dict(zip(graph.variables, shares.tolist(), strict=True))
-    fitted = {str(name): float(row[row["chosen"]]) for name, row in losses.iterrows()}
+    losses = over_mean(losses)
+    share = {str(name): float(row[row["chosen"]]) for name, row in losses.iterrows()}
     naive = {str(name): float(value) for name, value in losses["naive"].items()}
     driven = set(graph.edges["target"])
-    believed = [name for name in fitted if name in driven and not share[name] < 1]
-    unexplained = [name for name in fitted if name not in driven and not share[name] < HARDLY]
+    believed = [name for name in share if name in driven and not share[name] < 1]
+    unexplained = [name for name in share if name not in driven and not share[name] < HARDLY]
     if believed:
         shown = _listed([f"{name} ({share[name]:.2f})" for name in believed])
         yield Alert(
@@ -131,9 +118,9 @@ def _skill(shares: Array, losses: pd.DataFrame, graph: LaggedGraph) -> Iterator[
             "mean's): either nothing drives such a variable, or its causes were not recorded.",
             tuple(unexplained),
         )
-    lazy = [name for name in fitted if naive[name] <= min(fitted[name], 1)]
+    lazy = [name for name in share if naive[name] <= min(share[name], 1)]
     if lazy:
-        shown = _listed([f"{name} ({naive[name]:.3f} against {fitted[name]:.3f})" for name in lazy])
+        shown = _listed([f"{name} ({naive[name]:.3f} against {share[name]:.3f})" for name in lazy])
         yield Alert(
             "naive-wins",
             f"Repeating the last value forecasts {shown} at least as well as the forecaster does "
@@ -186,6 +173,13 @@ def _misfit(graph: LaggedGraph) -> Iterator[Alert]:
     )
 
 
+def _odd_values(windows: Windows) -> Iterator[Alert]:
+    """Values that look like a code for missing or like an error, as the reader noticed them."""
+    for change in windows.panel.changes:
+        if change.kind == "doubtful":
+            yield Alert("odd-values", change.sentence, (change.column,) if change.column else ())
+
+
 def _duplicates(windows: Windows) -> Iterator[Alert]:
     values = windows.targets()
     values -= values.mean(0)
@@ -229,8 +223,10 @@ def _memory(residuals: Residuals, coding: Variables, max_lag: int) -> Iterator[A
     names = coding.variables
     furthest = max(FURTHEST, 2 * max_lag)
     found: list[tuple[float, int, int, int]] = []  # correlation, now, earlier, lag
-    for lag in range(1, furthest + 1):
-        correlation, p_values = _correlation(residuals, lag, coding)
+    lags = range(1, furthest + 1)
+    work = 2 * len(residuals.values) * residuals.values.shape[1] ** 2
+    each = shared(lambda lag: _correlation(residuals, lag, coding), lags, work)
+    for lag, (correlation, p_values) in zip(lags, each, strict=True):
         level = LEVEL / (furthest * correlation.size)
         real = (np.abs(correlation) > LEAST_CORRELATION) & (p_values < level)
         found += [(float(correlation[i, j]), i, j, lag) for i, j in _strongest(correlation, real)]
@@ -265,14 +261,7 @@ def _changes(windows: Windows, forecaster: Forecaster) -> Iterator[Alert]:
     persistence, wanders = stationarity.persistence(windows)
     unsettled = wanders & (persistence > NEAR_ONE) & numeric
     if unsettled.any():
-        places = np.flatnonzero(unsettled).tolist()
-        shown = _listed([f"{names[i]} ({persistence[i]:.3f})" for i in places])
-        yield Alert(
-            "wandering",
-            f"{shown} may wander without a level to return to (the share of a shock that stays, "
-            "about 1), which makes unrelated variables look related; try --difference.",
-            tuple(names[i] for i in places),
-        )
+        yield _wandering(names, persistence, np.flatnonzero(unsettled).tolist())
     moved = stationarity.level_change(windows)
     shifts = (moved.p_value < level) & (np.abs(moved.size) > LEAST_LEVEL) & ~unsettled
     yield from _change(
@@ -283,7 +272,7 @@ def _changes(windows: Windows, forecaster: Forecaster) -> Iterator[Alert]:
         "The mean of {} differs between the earlier and the later half of the data; let --trend "
         "auto take it out, try --difference or find regimes with --regimes auto.",
     )
-    noise = stationarity.noise_change(windows)
+    noise = stationarity.noise_change(windows, forecaster)
     far = np.abs(np.log(np.maximum(noise.size, 1e-12))) > np.log(LEAST_RATIO)
     yield from _change(
         "noise",
@@ -302,6 +291,16 @@ def _changes(windows: Windows, forecaster: Forecaster) -> Iterator[Alert]:
         "What drives {} changes over time (the share that a model of its own for each part would "
         "explain), so one graph cannot be right for all rows; name the regimes with --domain or "
         "find them with --regimes auto.",
+    )
+
+
+def _wandering(names: Sequence[str], persistence: Array, places: Sequence[int]) -> Alert:
+    shown = _listed([f"{names[i]} ({persistence[i]:.3f})" for i in places])
+    return Alert(
+        "wandering",
+        f"{shown} may wander without a level to return to (the share of a shock that stays, "
+        "about 1), which makes unrelated variables look related; try --difference.",
+        tuple(names[i] for i in places),
     )
 
 

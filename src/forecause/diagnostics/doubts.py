@@ -12,15 +12,17 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy.special import fdtrc
 
+from forecause.data.time_course import positions_of, series_spans
 from forecause.data.windows import Windows
+from forecause.regression.least_squares import residual_of
 from forecause.regression.residuals import Residuals
 
 LEVEL = 0.005  # of each check, shared by all it compares
 SAME = 0.98  # correlation from which two variables are nearly one
 WINDOWS_PER_INPUT = 3
-MOST_WINDOWS = 20_000  # looked at
+MOST_CHECKED_WINDOWS = 20_000  # looked at
 MOST_INPUTS = 1000  # with more, errors of straight-line forecasts take too long
 FURTHEST = 30  # rows back that errors are compared
 LEAST_CORRELATION = 0.1  # of errors, below which it does not matter
@@ -50,15 +52,15 @@ def find_doubts(windows: Windows) -> tuple[Doubt, ...]:
         return (_few_rows(windows), *_near_copies(windows))
     found = [*_near_copies(windows), *_drifting_cycle(windows)]
     if windows.inputs <= MOST_INPUTS:
-        looked = windows.spread(MOST_WINDOWS)
+        looked = windows.spread(MOST_CHECKED_WINDOWS)
         batch = looked.draw(np.arange(len(looked)))
         past = batch.past.double().numpy().reshape(len(looked), -1)
         design = np.column_stack([np.ones(len(past)), past])
         targets = batch.target.double().numpy()[:, windows.panel.coding.numeric_columns]
         if targets.shape[1]:
-            errors = targets - design @ np.linalg.lstsq(design, targets, rcond=None)[0]
+            errors = residual_of(targets, design)
             found += _memory(errors, looked)
-            found += _regimes(design, targets, windows)
+            found += _regimes(design, targets, looked)
     return tuple(found)
 
 
@@ -73,7 +75,7 @@ def _few_rows(windows: Windows) -> Doubt:
 def _near_copies(windows: Windows) -> Iterator[Doubt]:
     """Numbers that agree in their levels and in their steps: levels that wander agree by chance."""
     columns = windows.panel.coding.numeric_columns
-    looked = windows.spread(MOST_WINDOWS)
+    looked = windows.spread(MOST_CHECKED_WINDOWS)
     rows = looked.draw(np.arange(len(looked))).rows.double().numpy()[:, -2:, columns]
     if len(columns) < 2:
         return
@@ -98,7 +100,7 @@ def _correlation(values: Array) -> Array:
 
 def _memory(errors: Array, looked: Windows) -> Iterator[Doubt]:
     """The strongest correlation of errors with errors from before the window."""
-    residuals, lag_window = Residuals.of(errors, looked), looked.max_lag
+    residuals, lag_window = Residuals.of(errors, looked.rows, looked.panel.starts), looked.max_lag
     furthest = min(FURTHEST, len(errors) // 4)
     tests = errors.shape[1] ** 2 * max(FURTHEST - lag_window, 1)
     strongest, at = 0.0, 0
@@ -124,7 +126,7 @@ def _drifting_cycle(windows: Windows) -> Iterator[Doubt]:
     panel, best = windows.panel, (0.0, 0.0, 0.0, "")  # height, share, period, name
     edges = np.append(panel.starts, panel.rows)
     longest = int(np.diff(edges).argmax())
-    rows = slice(max(edges[longest], edges[longest + 1] - MOST_WINDOWS), edges[longest + 1])
+    rows = slice(max(edges[longest], edges[longest + 1] - MOST_CHECKED_WINDOWS), edges[longest + 1])
     for column in panel.coding.numeric_columns.tolist():
         own = np.asarray(panel.values[rows, column], dtype=np.float64)
         known = np.isfinite(own)
@@ -162,33 +164,59 @@ def _humps(power: Array, rows: int) -> Iterator[tuple[float, float, float]]:
 
 
 def _regimes(design: Array, targets: Array, windows: Windows) -> Iterator[Doubt]:
-    """Chow's test: do the halves of time want models of their own? Not asked of known domains."""
+    """Chow's test: do the halves of time, or of a cycle, want models of their own?
+
+    Not asked of known domains. A cycle that passes through a curved mechanism changes what drives
+    a variable in the course of it, even if the cycle itself is taken out.
+    """
     rows, columns = design.shape
     if rows < 3 * columns or windows.panel.domain is not None:
         return
     block = np.arange(rows) * BLOCKS // rows
     together, free = _squares(design, targets), rows - 2 * columns
-    late, mixed = (
-        _squares_apart(design, targets, part) for part in (2 * block >= BLOCKS, block % 2)
-    )
-    f_values, usual = (
-        (together - apart) / columns / (np.maximum(apart, 1e-12 * together) / free)
-        for apart in (late, mixed)
-    )
-    gain = 1 - (late / free) / np.maximum(together / (rows - columns), 1e-300)
-    # parts that alternate differ by chance alone, more so where the size of the noise varies
-    p_values = stats.f.sf(f_values / np.maximum(usual, 1), columns, free) * targets.shape[1]
-    changed = (p_values < LEVEL) & (gain > LEAST_GAIN)
-    if changed.any():
-        most = int(np.where(changed, gain, 0.0).argmax())
-        name = windows.panel.variables[windows.panel.coding.numeric_columns[most]]
+    usual = _chow(together, _squares_apart(design, targets, block % 2), columns, free)
+    parts = [("from the earlier to the later half", 2 * block >= BLOCKS), *_phases(windows)]
+    tests = targets.shape[1] * len(parts)
+    most, said = 0.0, None
+    for words, part in parts:
+        apart = _squares_apart(design, targets, part)
+        # parts that alternate differ by chance alone, more so where the size of the noise varies
+        f_values = _chow(together, apart, columns, free) / np.maximum(usual, 1)
+        gain = 1 - (apart / free) / np.maximum(together / (rows - columns), 1e-300)
+        changed = (fdtrc(columns, free, f_values) * tests < LEVEL) & (gain > LEAST_GAIN)
+        if changed.any() and float(gain[changed].max()) > most:
+            place = int(np.where(changed, gain, 0.0).argmax())
+            most, said = float(gain[place]), (place, words)
+    if said is not None:
+        name = windows.panel.variables[windows.panel.coding.numeric_columns[said[0]]]
         yield Doubt(
             "changing-effects",
-            f"What drives {name} changes from the earlier to the later half (models of their own "
-            f"explain {gain[most]:.0%} more of its errors); find regimes with --regimes auto or "
-            "name them with --domain.",
+            f"What drives {name} changes {said[1]} (models of their own explain {most:.0%} more of "
+            "its errors); find regimes with --regimes auto, name them with --domain, or explain "
+            "some rows alone with --rows.",
             (name,),
         )
+
+
+def _phases(windows: Windows) -> Iterator[tuple[str, npt.NDArray[np.bool_]]]:
+    """Of every cycle that was taken out, halves of it (window,), cut at two places."""
+    course = windows.panel.course
+    if course is None:
+        return
+    position = np.zeros(windows.panel.rows)
+    for first, end in series_spans(windows.panel):
+        position[first:end] = positions_of(windows.panel, first, end)
+    place = position[windows.rows]
+    for cycle in max(course.terms, key=lambda terms: terms.rows).cycles:
+        turn = place / cycle.period % 1
+        yield f"with {cycle.words}", turn < 0.5
+        yield f"with {cycle.words}", (turn < 0.25) | (turn >= 0.75)
+
+
+def _chow(together: Array, apart: Array, columns: int, free: int) -> Array:
+    """F values of models of their own for two parts, (target,)."""
+    f_values = (together - apart) / columns / (np.maximum(apart, 1e-12 * together) / free)
+    return np.maximum(f_values, 0)
 
 
 def _squares_apart(design: Array, targets: Array, part: npt.NDArray[np.generic]) -> Array:
@@ -200,5 +228,5 @@ def _squares_apart(design: Array, targets: Array, part: npt.NDArray[np.generic])
 
 def _squares(design: Array, targets: Array) -> Array:
     """Sums of squared errors of least squares, (target,)."""
-    errors = targets - design @ np.linalg.lstsq(design, targets, rcond=None)[0]
+    errors = residual_of(targets, design)
     return np.asarray((errors**2).sum(0))

@@ -12,10 +12,10 @@ from forecause.data.windows import MIN_WINDOWS, Windows
 from forecause.errors import InputError
 from forecause.forecast.forecaster import FitData, Forecaster, residuals_of, squared_errors
 from forecause.forecast.models.linear import Linear, LinearModel
-from forecause.regression.residuals import clearly_better
+from forecause.regression.p_values import clearly_better
 
 TRIED = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50)
-MOST_WINDOWS = 20_000
+MOST_COMPARED_WINDOWS = 20_000
 WINDOWS_PER_INPUT = 5  # a window that leaves fewer is not tried
 LEVEL = 0.001  # of the residuals' correlations, shared by all that are looked at
 LEAST_CORRELATION = 0.05
@@ -81,7 +81,7 @@ def _affordable(panel: Panel) -> list[int]:
 
 def _recent(windows: Windows) -> Windows:
     """The last windows, in a row: enough to compare models by."""
-    return windows.at(np.arange(max(0, len(windows) - MOST_WINDOWS), len(windows)))
+    return windows.at(np.arange(max(0, len(windows) - MOST_COMPARED_WINDOWS), len(windows)))
 
 
 def _fit(windows: Windows) -> _Fit:

@@ -20,15 +20,16 @@ import torch
 from torch import Tensor
 
 from forecause.data.panel import Panel
+from forecause.data.streams import batches_of, moments_of
 from forecause.data.windows import Windows
 from forecause.errors import InputError
 from forecause.progress import QUIET, Progress
-from forecause.regression.moments import Moments, batches_of, unexplained
+from forecause.regression.moments import Moments, unexplained
 
 Array = npt.NDArray[np.float64]
 
 MOST_BLOCKS = 100  # the grid on which cuts are looked for
-WORK = 4e9  # multiplications that the search may cost, which bounds the blocks
+SEARCH_WORK = 4e9  # multiplications that the search may cost, which bounds the blocks
 WINDOWS_PER_BLOCK = 20
 PRICE = 4.0  # of a cut, times the logarithm of the number of windows, in noise variances
 SURE = 3.0  # standard errors by which a cut must pay
@@ -125,7 +126,7 @@ class _Search:
     def __init__(self, windows: Windows, progress: Progress) -> None:
         self.windows, self.progress = windows, progress
         inputs = windows.shape[0] * windows.shape[1] + 1
-        affordable = int(np.sqrt(WORK / inputs**3 * 3))
+        affordable = int(np.sqrt(SEARCH_WORK / inputs**3 * 3))
         blocks = min(MOST_BLOCKS, affordable, len(windows) // max(WINDOWS_PER_BLOCK, 1))
         if blocks < 4:
             raise InputError(
@@ -275,7 +276,7 @@ def _judged(a: Moments, b: Moments) -> Tensor:
 def _halves(windows: Windows, low: int, high: int) -> tuple[Moments, Moments]:
     middle = (low + high) // 2
     early, late = (np.arange(low, middle), np.arange(middle, high))
-    return Moments.of(windows.at(early)), Moments.of(windows.at(late))
+    return moments_of(windows.at(early)), moments_of(windows.at(late))
 
 
 def _partition(costs: Array, count: int) -> list[int]:

@@ -9,16 +9,19 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import torch
-from scipy import stats
+from scipy.special import fdtrc, stdtr
 
+from forecause.data.streams import batches_of, moments_of
 from forecause.data.windows import Windows
 from forecause.forecast.forecaster import Forecaster, residuals_of
-from forecause.regression.moments import Batch, Moments, batches_of, unexplained
+from forecause.regression.least_squares import pseudo_inverse
+from forecause.regression.moments import BATCH, Batch, Moments, unexplained
 from forecause.regression.residuals import Array
 
 BLOCKS = 10  # per half; their spread says how much a half's mean varies by chance
 ROWS_PER_BLOCK = 10
 ROWS_PER_INPUT = 10  # in the whole data, before effects are compared between parts of it
+MOST_INPUTS = 1000  # of a linear model of its own
 UNIT_ROOT_T = -2.86  # Dickey-Fuller's 5 % point for a regression with a constant
 
 
@@ -41,7 +44,7 @@ def persistence(windows: Windows) -> tuple[Array, npt.NDArray[np.bool_]]:
     if len(windows) <= steps + 2:
         return rho, t > UNIT_ROOT_T
     gram, cross, square = _autoregression(windows)
-    inverse = np.linalg.pinv(gram)
+    inverse = pseudo_inverse(gram)
     coefficients = np.einsum("vij,vj->vi", inverse, cross)
     fitted = np.einsum("vi,vij,vj->v", coefficients, gram, coefficients)
     left = square - 2 * (coefficients * cross).sum(1) + fitted
@@ -57,16 +60,17 @@ def _autoregression(windows: Windows) -> tuple[Array, Array, Array]:
     (variable, term, term), (variable, term) and (variable,). They follow from the moments of the
     past itself: x_{t-1} and the differences are linear in it.
     """
-    steps, variables = windows.shape
-    moments = Moments.of(windows)
+    steps, _ = windows.shape
     terms = np.zeros((steps + 1, steps + 1))  # (term, intercept and own step, oldest first)
     terms[0, 0] = terms[1, steps] = 1.0
     terms[2:, 1:] = np.diff(np.eye(steps), axis=0)
-    own = np.zeros((variables, steps + 1), dtype=np.int64)  # (variable, intercept and own step)
-    own[:, 1:] = 1 + np.arange(variables)[:, None] + variables * np.arange(steps)
-    gram = moments.gram.numpy()[own[:, :, None], own[:, None]]
-    cross = moments.cross.numpy()[own, np.arange(variables)[:, None]]
-    return terms @ gram @ terms.T, cross @ terms.T, moments.square.numpy()
+    own = (  # a regression for every variable, (variable, window, step)
+        (window.past.double().permute(2, 0, 1), window.target.double().T[..., None])
+        for window in windows.batches(BATCH)
+    )
+    found = Moments.summed(own)
+    gram, cross, square = (part.numpy() for part in (found.gram, found.cross, found.square))
+    return terms @ gram @ terms.T, cross[..., 0] @ terms.T, square[:, 0]
 
 
 def level_change(windows: Windows) -> Change:
@@ -76,10 +80,14 @@ def level_change(windows: Windows) -> Change:
     return Change(halves[1].mean(0) - halves[0].mean(0), _p_values(early, late))
 
 
-def noise_change(windows: Windows) -> Change:
-    """Ratio of the later half's to the earlier half's variance around one linear model."""
-    coefficients = Moments.of(windows).solve()
-    halves = [_left(half, coefficients) ** 2 for half in windows.split(0.5)]
+def noise_change(windows: Windows, forecaster: Forecaster) -> Change:
+    """Ratio of the later half's to the earlier half's variance around one linear model, or around
+    the forecaster where inputs are too many for another fit."""
+    if windows.inputs > MOST_INPUTS:
+        halves = [residuals_of(forecaster, half).values ** 2 for half in windows.split(0.5)]
+    else:
+        coefficients = moments_of(windows).solve()
+        halves = [_left(half, coefficients) ** 2 for half in windows.split(0.5)]
     early, late = (np.log(np.maximum(_block_means(half), 1e-12)) for half in halves)
     ratio = halves[1].mean(0) / np.maximum(halves[0].mean(0), 1e-12)
     return Change(ratio, _p_values(early, late))
@@ -109,7 +117,7 @@ def effect_change(windows: Windows, forecaster: Forecaster) -> Change:
     apart = np.maximum(apart, 1e-12 * count)
     f = np.maximum(joint - apart, 0) / more / (apart / freedom)
     share = 1 - (apart / freedom) / (joint / (count - inputs))
-    return Change(share, stats.f.sf(f, more, freedom))
+    return Change(share, fdtrc(more, freedom, f))
 
 
 def _residual_moments(windows: Windows, forecaster: Forecaster) -> Moments:
@@ -139,7 +147,11 @@ def _p_values(early: Array, late: Array) -> Array:
     """Welch's test between the blocks of two halves; blocks stand for independent looks."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # blocks of a label that never change
-        p_values = stats.ttest_ind(early, late, equal_var=False).pvalue
+        shares = [part.var(0, ddof=1) / len(part) for part in (early, late)]
+        total = shares[0] + shares[1]
+        squares = sum(s**2 / (len(p) - 1) for s, p in zip(shares, (early, late), strict=True))
+        t = (early.mean(0) - late.mean(0)) / np.sqrt(total)
+        p_values = 2 * stdtr(total**2 / squares, -np.abs(t))
     return np.asarray(np.nan_to_num(p_values, nan=1.0))
 
 

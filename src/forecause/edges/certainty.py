@@ -14,22 +14,21 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import xarray as xr
-from scipy import stats
 
 from forecause.data.variables import Variables
 from forecause.data.windows import Windows
 from forecause.errors import InputError
 from forecause.graph.lagged import LaggedGraph
+from forecause.regression.robust import wald_p_values
+from forecause.regression.splines import curve_features
 
 LONGER_BY = 3  # lags that the longer window has more
 WINDOWS_PER_FEATURE = 4  # with fewer, curves are not tried in a re-test
-MOST_WINDOWS = 10_000  # looked at
+MOST_RETESTED_WINDOWS = 10_000  # looked at
 MOST_INPUTS = 400  # with more, an edge's own q-value decides alone
 MOST_CURVES = 120  # inputs that curves are tried of
 KNOT_QUANTILES = (0.05, 0.35, 0.65, 0.95)
 CURVE_FEATURES = len(KNOT_QUANTILES) - 1  # numbers of a curve
-LARGEST_LEVERAGE = 0.99
-PIECE = 2_000_000  # numbers of the covariances' summands held together
 MOST_EVIDENCE = 12.0  # powers of ten of a p-value; more says nothing more
 FIRM, LIKELY = 0.95, 0.8  # least certainties of the grades
 # Weights of the evidence of each analysis, square roots of powers of ten, by logistic regression
@@ -45,7 +44,7 @@ def certainty(windows: Windows, q_values: xr.DataArray) -> xr.DataArray:
     own = _evidence(q_values.values)
     half = longer = model = own
     if windows.inputs <= MOST_INPUTS and len(windows) > 2 * windows.inputs:
-        looked = windows.spread(MOST_WINDOWS)
+        looked = windows.spread(MOST_RETESTED_WINDOWS)
         early, late = looked.split(0.5)
         line, curve = _p_values(looked, False), _p_values(looked, True)
         model = np.minimum(_evidence(line), _evidence(curve))
@@ -120,7 +119,7 @@ def _p_values(windows: Windows, curved: bool, max_lag: int | None = None) -> Arr
     curved = curved and len(windows) >= WINDOWS_PER_FEATURE * CURVE_FEATURES * inputs
     batch = windows.draw(np.arange(len(windows)))
     past = batch.past.double().numpy()[:, ::-1]  # (window, lag, column), the latest first
-    features = curve_features(past[:, :lag]) if curved else past[:, :lag, :, None]
+    features = curve_features(past[:, :lag], KNOT_QUANTILES) if curved else past[:, :lag, :, None]
     tested = features.reshape(len(past), -1)
     beside = past[:, lag:].reshape(len(past), -1)
     design = np.hstack([tested, np.ones((len(past), 1)), beside])
@@ -140,48 +139,3 @@ def _of_variables(p_values: Array, coding: Variables) -> Array:
         tests = block.shape[0] * block.shape[1]
         found[target, source] = np.minimum(block.min((0, 1)) * tests, 1.0)
     return found
-
-
-def wald_p_values(design: Array, targets: Array, groups: int, size: int) -> Array:
-    """HC3 tests of `groups` groups of `size` columns each, from the first column on.
-
-    design (window, column), targets (window, target) -> (target, group).
-    """
-    scaled = design / np.maximum(np.sqrt((design**2).mean(0)), 1e-300)
-    inverse = np.linalg.pinv(scaled.T @ scaled, hermitian=True)
-    influence = scaled @ inverse  # (window, column)
-    leverage = (influence * scaled).sum(1, keepdims=True)
-    coefficients = influence.T @ targets  # (column, target)
-    errors = targets - scaled @ coefficients
-    errors /= 1 - np.minimum(leverage, LARGEST_LEVERAGE)
-    weights = errors**2
-    freedom = max(len(design) - design.shape[1], 1)
-    own = influence[:, : groups * size].reshape(len(design), groups, size)
-    step = max(1, PIECE // (groups * size**2))
-    covariance = np.zeros((targets.shape[1], groups * size**2))
-    for start in range(0, len(design), step):
-        part = own[start : start + step]
-        outer = (part[..., :, None] * part[..., None, :]).reshape(len(part), -1)
-        covariance += weights[start : start + step].T @ outer
-    blocks = covariance.reshape(-1, groups, size, size)
-    trace = np.trace(blocks, axis1=2, axis2=3)[..., None, None]
-    blocks = blocks + (1e-10 * trace + 1e-300) * np.eye(size)
-    beta = coefficients[: groups * size].T.reshape(-1, groups, size)
-    solved = np.linalg.solve(blocks, beta[..., None])[..., 0]
-    return np.asarray(stats.f.sf((beta * solved).sum(-1) / size, size, freedom))
-
-
-def curve_features(past: Array) -> Array:
-    """A line and bends of every input: (window, lag, column) -> (..., feature).
-
-    Natural cubic splines by truncated powers at the knots (Hastie, Tibshirani, Friedman).
-    """
-    knots = np.quantile(past[:, 0], KNOT_QUANTILES, axis=0)  # (knot, column)
-    spread = np.maximum(knots[-1] - knots[0], 1e-12)
-
-    def cubic(place: int) -> Array:
-        above = np.maximum(past - knots[place], 0) ** 3 - np.maximum(past - knots[-1], 0) ** 3
-        return np.asarray(above / (spread**2 * np.maximum(knots[-1] - knots[place], 1e-12)))
-
-    last = cubic(len(knots) - 2)
-    return np.stack([past, *(cubic(k) - last for k in range(len(knots) - 2))], axis=-1)

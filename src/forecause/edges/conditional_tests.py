@@ -19,13 +19,14 @@ import torch
 from scipy.special import fdtrc
 from torch import Tensor
 
+from forecause.data.streams import MOST_SAMPLED_WINDOWS, inputs_of, place_knots, sample_of
+from forecause.data.variables import Inputs
 from forecause.data.windows import Windows
-from forecause.regression.designs import KNOTS, Design, Designs
-from forecause.regression.inputs import Inputs
+from forecause.edges.designs import KNOTS, Designs
 from forecause.regression.moments import BATCH, Moments
+from forecause.regression.p_values import cauchy_combination
 from forecause.regression.robust import batches_of_sample
-from forecause.regression.sample import MOST_WINDOWS, Sample
-from forecause.regression.splines import place_knots
+from forecause.regression.sample import Design, Sample
 
 ENTRY_LEVEL = 0.005  # p-value below which an input joins the plausible parents
 BEND_LEVEL = 0.01  # p-value of its bends below which a parent enters as a spline, not a line
@@ -186,12 +187,12 @@ class ConditionalTests:
 
     @classmethod
     def of(
-        cls, windows: Windows, allowed: npt.NDArray[np.bool_], most: int = MOST_WINDOWS
+        cls, windows: Windows, allowed: npt.NDArray[np.bool_], most: int = MOST_SAMPLED_WINDOWS
     ) -> ConditionalTests:
         """On at most so many windows; `allowed` (target column, input)."""
-        sample = Sample.of(windows.sample(most, np.random.default_rng(0)))
+        sample = sample_of(windows.sample(most, np.random.default_rng(0)))
         latest = torch.cat([rows[:, -sample.columns :] for rows in sample.rows])
-        designs = Designs(Inputs.of(windows), latest, place_knots(windows, KNOTS))
+        designs = Designs(inputs_of(windows), latest, place_knots(windows, KNOTS))
         return cls(sample, designs, allowed)
 
     def __init__(self, sample: Sample, designs: Designs, allowed: npt.NDArray[np.bool_]) -> None:
@@ -320,14 +321,3 @@ def prior_weights(targets: int, max_lag: int) -> Array:
     own = np.arange(targets)
     weights[own, own, 0] = OWN_PAST_WEIGHT
     return weights / weights.mean()
-
-
-def cauchy_combination(p_values: Array, weights: Array) -> Array:
-    """One p-value (candidate,) from p-values (test, candidate), whatever their dependence.
-
-    Liu and Xie 2020: a weighted mean of Cauchy quantiles; `weights` (test,) add up to 1.
-    """
-    clipped = np.clip(p_values, 1e-300, 1 - 1e-12)
-    quantiles = np.where(clipped < 1e-15, 1 / (clipped * np.pi), np.tan((0.5 - clipped) * np.pi))
-    mean = weights @ quantiles
-    return np.where(mean > 1e14, 1 / (np.maximum(mean, 1.0) * np.pi), 0.5 - np.arctan(mean) / np.pi)

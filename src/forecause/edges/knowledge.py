@@ -118,11 +118,10 @@ class Knowledge:
                     allowed.values[target, source, lag - first_lag] = False
         return allowed
 
-    def required(
-        self, variables: Sequence[str], max_lag: int, first_lag: int = 1
-    ) -> list[Required]:
-        """The edges that must be there; a rule against itself is an InputError."""
-        allowed = self.allowed(variables, max_lag, first_lag)
+    def required(self, allowed: xr.DataArray) -> list[Required]:
+        """The edges that must be there; a rule against what is allowed is an InputError."""
+        variables = allowed["target"].values.tolist()
+        first_lag, max_lag = int(allowed["lag"][0]), int(allowed["lag"][-1])
         found = []
         for rule in self.require:
             rule.check_lags(max_lag)
@@ -156,7 +155,7 @@ class Candidates:
             check_k(options.k or 1, allowed[0].size)
         if options.select == "global-top-k":
             check_k(options.k or 1, allowed.size)
-        required = tuple(knowledge.required(variables, max_lag))
+        required = tuple(knowledge.required(allowed))
         return cls(allowed, required, bool(knowledge.forbid))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forecause.edges.projected_covariance import Evidence, Fold, candidate_evidence, time_folds
-from forecause.edges.wave_tests import CLEAR, wave_p_values
+from forecause.edges.wave_tests import wave_p_values
 from forecause.forecast.boosted_trees import BoostedTrees, Stack, held_out_rows, stacked_with_trees
 from forecause.forecast.dictionary_search import (
     AdditiveModels,
@@ -26,14 +26,14 @@ from forecause.forecast.dictionary_search import (
 )
 from forecause.forecast.predictor import Predictor
 from forecause.regression.block_ridge import stretches
-from forecause.regression.input_groups import InputGroups
+from forecause.regression.p_values import cauchy_combination
+from forecause.regression.scan import InputGroups
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
 BLOCKS_OF_TIME = 20  # over which the learner's gain is judged
 CLEAR_GAIN = 1.0  # standard errors
-SMALLEST_P = 1e-300
 LARGEST_P = 0.95  # in a combination, where a p-value of 1 would outweigh any small one
 LEAST_SHARE = 0.003  # of what moves a target, below which an input is not called a cause
 NEARLY_KNOWN = 0.9  # share of a target's variance that is forecast, from which on the faintest
@@ -80,16 +80,6 @@ class LearnedEvidence:
             found.append("closed form" if not rich else "learner" if gain > CLEAR_GAIN else "both")
         return found
 
-    @property
-    def matters(self) -> npt.NDArray[np.bool_]:
-        """(target, group) whether a group's relevance is worth an edge; True if not judged."""
-        relevance = self.evidence.relevance
-        share = relevance / np.maximum(relevance.sum(1, keepdims=True), 1e-12)
-        known = 1 - (self.evidence.errors**2).mean(0) / self.variance
-        least = np.where(known > NEARLY_KNOWN, LEAST_SHARE_IF_NEARLY_KNOWN, LEAST_SHARE)
-        is_judged = np.array([v == "learner" for v in self.verdicts])
-        return np.asarray((share > least[:, None]) | ~is_judged[:, None] | (self.waves < CLEAR))
-
     def p_values(self, closed_form: Array) -> Array:
         """(target, group), given those of the closed-form tests."""
         result = closed_form.copy()
@@ -98,9 +88,9 @@ class LearnedEvidence:
             if verdict == "learner":
                 result[target] = own
             elif verdict == "both":
-                result[target] = cauchy_combination(np.stack([own, closed_form[target]]))
+                result[target] = _combined(own, closed_form[target])
             if (self.waves[target] < 1).any():
-                result[target] = cauchy_combination(np.stack([result[target], self.waves[target]]))
+                result[target] = _combined(result[target], self.waves[target])
         return np.where(np.isnan(closed_form), np.nan, result)
 
 
@@ -190,12 +180,5 @@ def _is_rich(predictor: Predictor) -> bool:
     return True
 
 
-def cauchy_combination(p_values: Array) -> Array:
-    """One p-value (...) of several (test, ...), whatever their dependence (Liu and Xie, 2020)."""
-    clipped = np.clip(p_values, SMALLEST_P, LARGEST_P)
-    small = clipped < 1e-15  # where the tangent would lose all digits
-    safe = np.where(small, 0.5, clipped)
-    values = np.where(small, 1 / (np.pi * clipped), np.tan((0.5 - safe) * np.pi))
-    mean = values.mean(0)
-    tail = 0.5 - np.arctan(mean) / np.pi
-    return np.asarray(np.where(mean > 1e12, 1 / (np.pi * np.maximum(mean, 1.0)), tail))
+def _combined(*p_values: Array) -> Array:
+    return cauchy_combination(np.minimum(np.stack(p_values), LARGEST_P))

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
-from scipy import stats
 
 from forecause.data.windows import Windows
 from forecause.edges.learned_evidence import (
@@ -28,14 +27,14 @@ from forecause.edges.projected_covariance import Fold
 from forecause.edges.select import q_values
 from forecause.edges.tested_windows import TestedWindows, by_group
 from forecause.edges.wave_tests import CLEAR
+from forecause.forecast.selection import affords_learners
 
-LEAST_WINDOWS = 400  # with fewer, half of them teach no learner anything
-WINDOWS_PER_INPUT = 10
-MOST_INPUTS = 60  # with more, scans of products take too long
 MOST_WINDOWS = 20_000  # that learners are fitted to and tested on
 MOST_DOUBTED = 4_000  # windows in which is looked for what a learner misses
 LEAST_GAIN = 0.01  # of a learner over lines and splines, as a share of the loss, to look for it
 MOST_KINDS = 4  # sets of targets with the same allowed inputs; a learner is fitted for each
+WANDERING = 0.95  # sum of own autoregressive coefficients, above which a target hardly forgets
+LEAST_KNOWN = 0.01  # share of a target's variance that its relevance adds up to, at least
 FAINT = 1e-6  # weight of the forecaster's relevance, to rank inputs that the learner ignores
 
 Array = npt.NDArray[np.float64]
@@ -58,14 +57,16 @@ def with_learner(
     there only because the learner misses something. `scores` is the relevance read so far.
     """
     most = int(MOST_WINDOWS * effort)
-    if not _is_affordable(windows, most):
+    if not affords_learners(windows.inputs, min(len(windows), most)):
         return closed
     data = TestedWindows.of(windows.spread(most))
     found = _Combined.of(closed, scores)
     open_inputs = np.asarray(by_group(allowed.values), dtype=bool)
     numbers = np.array([len(windows.panel.coding.columns(v)) == 1 for v in range(len(open_inputs))])
     filled = windows.filled_share[windows.panel.coding.first] > MOST_FILLED
-    learned_of = np.flatnonzero(numbers & ~filled & open_inputs.any(1))
+    usable = numbers & ~filled & open_inputs.any(1)
+    learned_of = np.flatnonzero(usable)
+    learned_of = learned_of[[not _wanders(data, windows, v) for v in learned_of.tolist()]]
     kinds = np.unique(open_inputs[learned_of], axis=0)
     parts = []
     for kind in kinds if len(kinds) <= MOST_KINDS else kinds[:0]:
@@ -85,9 +86,15 @@ def with_learner(
     return found.dataset(closed, data)
 
 
-def _is_affordable(windows: Windows, most: int) -> bool:
-    least = max(LEAST_WINDOWS, WINDOWS_PER_INPUT * windows.inputs)
-    return windows.inputs <= MOST_INPUTS and min(len(windows), most) >= least
+def _wanders(data: TestedWindows, windows: Windows, variable: int) -> bool:
+    """Whether a number hardly forgets, as a random walk does.
+
+    What a learner's penalty leaves of such a level drifts with time, and so do other walks.
+    """
+    past = data.inputs[:, data.variable == variable]
+    design = np.column_stack([past, np.ones(len(past))])
+    target = data.targets[:, windows.panel.coding.first[variable]]
+    return float(np.linalg.lstsq(design, target, rcond=None)[0][:-1].sum()) > WANDERING
 
 
 class _Part:
@@ -113,19 +120,30 @@ class _Part:
         return bool(self.learned.is_rich.any() or (self.learned.waves < 1).any())
 
     def energies(self) -> Array:
-        """Mean squared effect (target, group), of a wave that the learner misses from its test."""
+        """Mean squared effect (target, group), of a wave that the learner misses from its test.
+
+        Those of a target add up to the share of it that is forecast: as the squared slopes of lines
+        do, if inputs are on a standard scale, and unlike those of a fast wave.
+        """
         waves, errors = self.learned.waves, self.learned.evidence.errors
-        explained = stats.chi2.isf(np.maximum(waves, 1e-300), 2) / len(errors)
+        explained = -2 * np.log(np.maximum(waves, 1e-300)) / len(errors)
         own = self.learned.evidence.relevance
-        return np.asarray(np.where(waves < CLEAR, own + explained * errors.var(0)[:, None], own))
+        found = np.where(waves < CLEAR, own + explained * errors.var(0)[:, None], own)
+        total = np.maximum(found.sum(1), 1e-300)
+        return np.asarray(found * (np.maximum(self.known, LEAST_KNOWN) / total)[:, None])
+
+    @property
+    def known(self) -> Array:
+        """The share (target,) of each target's variance that is forecast."""
+        errors = self.learned.evidence.errors
+        return np.asarray(1 - (errors**2).mean(0) / self.learned.variance)
 
     def least_shares(self) -> Array:
         """Share of its target's relevance (target, group) that an edge must have."""
         learned = self.learned
         relevance = learned.evidence.relevance
         share = relevance / np.maximum(relevance.sum(1, keepdims=True), 1e-12)
-        known = 1 - (learned.evidence.errors**2).mean(0) / learned.variance
-        least = np.where(known > NEARLY_KNOWN, LEAST_SHARE_IF_NEARLY_KNOWN, LEAST_SHARE)
+        least = np.where(self.known > NEARLY_KNOWN, LEAST_SHARE_IF_NEARLY_KNOWN, LEAST_SHARE)
         is_judged = np.array([verdict == "learner" for verdict in learned.verdicts])
         usual = np.where(share > LEAST_SHARE, 0.0, LEAST_SHARE)  # of those that both decide
         found = np.where(is_judged[:, None], least[:, None], usual)
@@ -197,7 +215,8 @@ class _Combined:
         for target, verdict in enumerate(part.learned.verdicts):
             if verdict == "learner":
                 stability[target] = own[target]
-                before[target] = energies[target] + FAINT * before[target]
+                faint = FAINT * before[target] / max(float(before[target].max()), 1e-300)
+                before[target] = energies[target] + faint
             elif verdict == "both":
                 stability[target] = np.maximum(own[target], stability[target])
         self.stability[at], self.relevance[at] = stability, before

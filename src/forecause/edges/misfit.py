@@ -21,12 +21,13 @@ from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.neighbors import NearestNeighbors
 
 from forecause.edges.projected_covariance import Fold
 from forecause.regression import scan
 from forecause.regression.atoms import Kind
-from forecause.regression.input_groups import InputGroups
+from forecause.regression.least_squares import residual_of, ridge
+from forecause.regression.scan import InputGroups
+from forecause.threads import one_thread
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -136,7 +137,8 @@ class Misfit:
     def _less_own_past(self, rows: Index) -> Array:
         """(row, target) targets less cubics of their own lags."""
         parts = [
-            _without(o[rows], y) for o, y in zip(self.own_terms, self.targets[rows].T, strict=True)
+            residual_of(y, o[rows])
+            for o, y in zip(self.own_terms, self.targets[rows].T, strict=True)
         ]
         return np.stack(parts, axis=1)
 
@@ -160,7 +162,7 @@ class Misfit:
         if missed is None or not missed.is_missed or column in missed.members:
             return False
         values = self.inputs[missed.judge][:, missed.members]
-        rest = _without(_cubics(values), self.inputs[missed.judge, column])
+        rest = residual_of(self.inputs[missed.judge, column], _cubics(values))
         r, z = _correlation_and_z(missed.forecast, rest)
         return abs(r) > LEAST_CORRELATION and abs(z) > LEAST_Z
 
@@ -244,8 +246,7 @@ class _Judge:
         nuisance = np.concatenate([_cubics(inputs[judge][:, members]), own[judge]], axis=1)
         self.nuisance, _ = np.linalg.qr(nuisance)
         self.ridge = self._rest(_ridge_forecast(inputs, left, members, search, judge))
-        model = NearestNeighbors(n_neighbors=NEIGHBOURS).fit(inputs[search][:, members])
-        self.near = model.kneighbors(inputs[judge][:, members], return_distance=False)
+        self.near = _nearest(inputs[search][:, members], inputs[judge][:, members])
 
     def strongest(self, errors: Array) -> tuple[float, float, Array]:
         """Correlation and z-value with the learner's errors (row,), and the forecast of them."""
@@ -257,6 +258,15 @@ class _Judge:
     def _rest(self, values: Array) -> Array:
         """Values (row,) less what cubics of the members and of the own past explain."""
         return np.asarray(values - self.nuisance @ (self.nuisance.T @ values))
+
+
+def _nearest(known: Array, asked: Array) -> Index:
+    """The rows of `known` (row, member) that are nearest to each of `asked`, (asked, neighbour)."""
+    from sklearn.neighbors import NearestNeighbors  # takes long to import, and is seldom needed
+
+    model = NearestNeighbors(n_neighbors=NEIGHBOURS)
+    with one_thread():  # of the pool that came with the import
+        return np.asarray(model.fit(known).kneighbors(asked, return_distance=False))
 
 
 def _correlation_and_z(g: Array, r: Array) -> tuple[float, float]:
@@ -271,9 +281,7 @@ def _ridge_forecast(
 ) -> Array:
     terms = _products(inputs[:, members])
     train = terms[search] - terms[search].mean(0)
-    gram = train.T @ train
-    gram[np.diag_indices_from(gram)] += RIDGE * len(train)
-    weights = np.linalg.solve(gram, train.T @ (left - left.mean()))
+    weights = ridge(train, left - left.mean(), RIDGE * len(train))
     return np.asarray((terms[judge] - terms[search].mean(0)) @ weights)
 
 
@@ -304,9 +312,3 @@ def _cubics(values: Array) -> Array:
     clipped = np.clip(values, -4, 4)
     powers = [clipped, clipped**2, clipped**3]
     return np.concatenate([np.ones((len(values), 1)), *powers], axis=1)
-
-
-def _without(terms: Array, values: Array) -> Array:
-    """Values (row,) less what terms (row, term) explain of them."""
-    solution, *_ = np.linalg.lstsq(terms, values, rcond=None)
-    return np.asarray(values - terms @ solution)

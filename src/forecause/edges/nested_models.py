@@ -8,6 +8,7 @@ The one that predicts held-out windows best is the one in which the target's inp
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -16,22 +17,23 @@ import torch
 import xarray as xr
 from torch import Tensor
 
+from forecause.data.streams import early_and_late, inputs_of, place_knots
 from forecause.data.windows import Windows
+from forecause.edges.conditional_tests import ConditionalTests
+from forecause.edges.designs import KNOTS, Designs
 from forecause.forecast.models.separate import MANY
 from forecause.graph.axes import labelled_together
-from forecause.regression.designs import KNOTS, Design, Designs
-from forecause.regression.fdr import adjusted_p_values
-from forecause.regression.inputs import Inputs
 from forecause.regression.moments import BATCH, Moments, unexplained
-from forecause.regression.residuals import clearly_better
+from forecause.regression.p_values import adjusted_p_values, clearly_better
 from forecause.regression.robust import Wald, batches_of_sample
-from forecause.regression.sample import Sample
-from forecause.regression.splines import place_knots
+from forecause.regression.sample import Design, Sample
+from forecause.regression.screen import is_wide, screened_inputs
+from forecause.threads import shared
 
 HELD_OUT = 0.2
 RIDGE = 1e-4  # of the fits that are compared on held-out windows
 WINDOWS_PER_FEATURE, MOST_FEATURES = 5, 4000  # a richer model is tried within these bounds
-WINDOWS_PER_INPUT = 15  # with fewer, all inputs at once blur each other
+ENOUGH_PER_INPUT = 100  # with fewer, an input is tested given its target's plausible parents alone
 WORK, WORK_PER_TARGET = 1e11, 4e9  # windows times squared features of one fit, at most
 WORK_OF_TARGETS = 2e11  # of a fit to every target
 DRAWS = 100  # resamples of time
@@ -81,9 +83,9 @@ def edge_tests(
     return labelled_together(found, inputs.coding.variables)
 
 
-def is_crowded(inputs: int, windows: int) -> bool:
-    """Whether the plausible ones of so many inputs are also tried alone."""
-    return inputs > MANY or windows < WINDOWS_PER_INPUT * inputs
+def is_scarce(inputs: int, windows: int) -> bool:
+    """Whether a test given all other inputs would lose too much power to them."""
+    return inputs <= MANY and windows < ENOUGH_PER_INPUT * inputs
 
 
 class _Ladder:
@@ -94,10 +96,10 @@ class _Ladder:
         self.effort = effort
         self.targets = list(range(windows.shape[1])) if targets is None else targets
         self.work_per_target = min(WORK_PER_TARGET, WORK_OF_TARGETS / windows.shape[1])
-        self.inputs = Inputs.of(windows)
+        self.inputs = inputs_of(windows)
         self.windows = len(windows)
         self.columns = windows.shape[1]
-        self.early, self.late = Sample.early_and_late(windows, HELD_OUT)
+        self.early, self.late = early_and_late(windows, HELD_OUT)
         sample = self.early + self.late
         self.hinting = sample.at_most(MOST_HINTING)
         latest = torch.cat([rows[:, -self.columns :] for rows in sample.rows])
@@ -107,17 +109,35 @@ class _Ladder:
         self.smallest = np.ones_like(self.p_values)  # over the models of all inputs
         self.best: dict[int, _Fit] = {}
         self.thinned: dict[int, tuple[Sample, Sample]] = {}
+        self.lines: _Lines | None = None
 
     def test(self, suspects: xr.DataArray | None, allowed: xr.DataArray | None) -> None:
         """Try all models; the p-values of the best are then known."""
         if allowed is not None:
             self.allowed = self.inputs.by_input(allowed.values)
-        self.try_all_targets(self.designs.straight)
-        self.try_all_targets(self.designs.curved)
+        if is_wide(self.allowed.shape[1], self.windows):
+            self.screen()
+        else:
+            self.try_all_targets(self.designs.straight)
+            self.try_all_targets(self.designs.curved)
         flat = None if suspects is None else self.inputs.by_input(suspects.values)
-        for target in self.targets:
+
+        def try_one(target: int) -> None:
             self.try_plausible(target, None if flat is None else flat[target])
+
+        work = min(self.work_per_target, len(self.early) * MOST_PLAUSIBLE**2)
+        for _ in shared(try_one, self.targets, work):
+            pass  # every target has its own places in the results
+        if is_scarce(self.p_values.shape[1], self.windows):
+            self.test_given_parents()
         self.p_values[~self.allowed] = np.nan
+
+    def test_given_parents(self) -> None:
+        """Take the p-values given plausible parents where no products are in the best model."""
+        p_values = ConditionalTests(self.early + self.late, self.designs, self.allowed).p_values()
+        for target in self.targets:
+            if not self.best[target].design.is_joint:
+                self.p_values[target] = p_values[target]
 
     def try_all_targets(self, design_of: Callable[[Index], Design]) -> None:
         """Fit a model of all inputs to all targets that may have the same ones."""
@@ -136,10 +156,26 @@ class _Ladder:
                 self.smallest[target, inputs] = smallest
                 self._keep_if_better(target, fit)
 
+    def screen(self) -> None:
+        """Of very many inputs only those that a screen finds are tried; see regression.screen.
+
+        All others keep the p-value 1 and count among the candidates that were tested.
+        """
+        coding, steps = self.inputs.coding, self.inputs.steps
+        rows = torch.cat((self.early + self.late).rows)
+        past, targets = rows[:, : -self.columns], rows[:, -self.columns :]
+        latest = torch.arange(self.columns) + (steps - 1) * self.columns
+        step, column = np.divmod(np.arange(steps * self.columns), self.columns)
+        input_of = step * self.inputs.variables + coding.of_column[column]
+        allowed = torch.from_numpy(self.allowed[:, input_of])
+        taken = screened_inputs(past, targets, latest, allowed).mask(len(input_of)).numpy()
+        target, place = np.nonzero(taken)
+        self.smallest[target, input_of[place]] = PLAUSIBLE / 2
+
     def try_plausible(self, target: int, suspects: npt.NDArray[np.bool_] | None) -> None:
         """Fit models of the plausible inputs alone to one target."""
         few = self._plausible(self.smallest[target], MOST_PLAUSIBLE)
-        if len(few) and is_crowded(int(self.allowed[target].sum()), self.windows):
+        if len(few) and (self.allowed[target].sum() > MANY or target not in self.best):
             self._try(target, self.designs.straight(few))
             self._try(target, self.designs.curved(few))
         rank = self.smallest[target].copy()
@@ -147,7 +183,8 @@ class _Ladder:
             believed = suspects & self.allowed[target]
             rank[believed] = np.minimum(rank[believed], PLAUSIBLE / 2)
         paired = self._plausible(rank, MOST_PAIRED)
-        if len(paired) > 1 and self._hints_at_products(target, paired):
+        fitted = target in self.best
+        if len(paired) > 1 and fitted and self._hints_at_products(target, paired):
             self._try(target, self.designs.pairs(paired))
 
     def stability(self, level: float) -> Array:
@@ -179,13 +216,22 @@ class _Ladder:
         width = design.width
         most = int(self.effort * work / width**2)
         early, late = self._enough(max(most, 2 * WINDOWS_PER_FEATURE * width))
-        learned, held_out = (
-            Moments.summed(batches_of_sample(part, design, targets)) for part in (early, late)
-        )
+        learned, held_out = self._moments(design, targets, early, late)
         judged = batches_of_sample(self.late, design, targets)
         errors = unexplained(judged, learned.solve(RIDGE)).square()
         whole = Moments.added([learned, held_out])
         return _Fit(design, targets, early + late, self.hinting, whole, errors)
+
+    def _moments(
+        self, design: Design, targets: list[int], early: Sample, late: Sample
+    ) -> list[Moments]:
+        """Of the early and of the late windows; those of lines are parts of those of all lines."""
+        if self.lines is not None and self.lines.holds(design, targets, early):
+            return self.lines.part(design, targets)
+        found = [Moments.summed(batches_of_sample(part, design, targets)) for part in (early, late)]
+        if self.lines is None:  # the first model has the lines of all inputs
+            self.lines = _Lines(design, targets, early, found)
+        return found
 
     def _enough(self, most: int) -> tuple[Sample, Sample]:
         """Early and late windows, at most so many or half of that, so that fits share them."""
@@ -214,6 +260,30 @@ class _Ladder:
         for own in design.groups:
             t[np.ix_(own, own)] = 0.0  # products are of different inputs
         return bool(t.abs().max() > HINT)
+
+
+@dataclass(frozen=True, eq=False)
+class _Lines:
+    """Moments of the lines of many inputs and of many targets on one sample."""
+
+    design: Design
+    targets: list[int]
+    early: Sample
+    moments: list[Moments]
+
+    def holds(self, design: Design, targets: list[int], early: Sample) -> bool:
+        """Whether those of a design are among them."""
+        return (
+            design.is_straight
+            and early is self.early
+            and set(targets) <= set(self.targets)
+            and bool(np.isin(design.places, self.design.places).all())
+        )
+
+    def part(self, design: Design, targets: list[int]) -> list[Moments]:
+        features = np.searchsorted(self.design.places, design.places)
+        own = np.searchsorted(self.targets, targets)
+        return [m.of_features(features).of_targets(own.tolist()) for m in self.moments]
 
 
 class _Fit:

@@ -15,16 +15,16 @@ import numpy.typing as npt
 import torch
 import xarray as xr
 
+from forecause.data.streams import inputs_of
 from forecause.data.windows import Window, Windows
 from forecause.edges.nested_models import DRAWS, MOST_FILLED
 from forecause.edges.projected_covariance import Evidence, Fold, candidate_evidence, time_folds
 from forecause.edges.tested_windows import Array, Index, TestedWindows, by_group
 from forecause.errors import InputError
 from forecause.forecast.forecaster import Forecaster
-from forecause.regression.fdr import adjusted_p_values
-from forecause.regression.inputs import Inputs
+from forecause.regression.p_values import adjusted_p_values
 
-MOST_WINDOWS = 20_000  # that are tested on
+MOST_TESTED_WINDOWS = 20_000  # that are tested on
 MOST_TOKENS = 500_000  # windows times inputs of a forecaster that reads input by input
 MOST_NUMBERS = 100_000_000  # effects held at once
 WINDOWS_PER_INPUT = 6  # at least, of those that are tested on
@@ -62,7 +62,7 @@ class OwnTests:
 
         A target with filled cells is tested on the windows in which its value was observed.
         """
-        inputs = Inputs.of(windows)
+        inputs = inputs_of(windows)
         evidence, data = self._evidence(windows)
         parts = [evidence.p_values, evidence.relevance, evidence.block_sums]
         for target in np.flatnonzero(windows.filled_share > MOST_FILLED).tolist():
@@ -115,9 +115,9 @@ class OwnTests:
         """How many windows are tested on."""
         by_memory = MOST_NUMBERS // (windows.inputs * windows.shape[1])
         token_by_token = any(f.settings.token_per_input for f in self.forecasters)
-        by_time = MOST_TOKENS // windows.inputs if token_by_token else MOST_WINDOWS
+        by_time = MOST_TOKENS // windows.inputs if token_by_token else MOST_TESTED_WINDOWS
         least = WINDOWS_PER_INPUT * windows.inputs
-        return max(least, min(MOST_WINDOWS, by_memory, by_time))
+        return max(least, min(MOST_TESTED_WINDOWS, by_memory, by_time))
 
 
 class _Answers:
@@ -155,9 +155,8 @@ class _Answers:
     def _forecast(self, inputs: Array) -> Array:
         steps, columns = self.shape
         values = torch.from_numpy(inputs).float()
-        past = values[:, : steps * columns].unflatten(1, (steps, columns)).flip(1)
-        clock = values[:, steps * columns :] if values.shape[1] > steps * columns else None
-        batch = Window(past, torch.zeros(len(past), columns), self.domain, clock)
+        past = values.unflatten(1, (steps, columns)).flip(1)
+        batch = Window(past, torch.zeros(len(past), columns), self.domain)
         parts = [
             self.forecaster.forecast(batch[start : start + BATCH].to(self.device)).cpu()
             for start in range(0, len(past), BATCH)

@@ -14,11 +14,12 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy.special import ndtr
 
 from forecause.forecast.predictor import HasTerms, KnowsEffects, Predictor, part_of
-from forecause.regression.curves import BENDS, Splines
-from forecause.regression.input_groups import InputGroups
+from forecause.regression.least_squares import damped, precision, solved
+from forecause.regression.scan import InputGroups
+from forecause.regression.splines import BENDS, Splines
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -76,7 +77,7 @@ class Evidence:
         counts = rng.multinomial(blocks, np.full(blocks, 1 / blocks), size=draws)
         sums = np.einsum("db,tgbk->dtgk", counts, self.block_sums)
         statistics = sums[..., 0] / np.sqrt(np.maximum(sums[..., 1], 1e-300))
-        return np.asarray((stats.norm.sf(statistics) <= level).mean(0))
+        return np.asarray((ndtr(-statistics) <= level).mean(0))
 
 
 def candidate_evidence(
@@ -107,7 +108,7 @@ def candidate_evidence(
         for group in range(shape[1]) if wanted is None or wanted[target] else ():
             statistics[target, group], sums[target, group] = _pooled_statistic(tests, group)
             relevance[target, group] = np.mean([test.energy(group) for test in tests])
-    p_values = np.where(relevance > 0, stats.norm.sf(statistics), 1.0)
+    p_values = np.where(relevance > 0, ndtr(-statistics), 1.0)
     return Evidence(p_values, statistics, relevance, errors, sums)
 
 
@@ -177,10 +178,8 @@ def _linear_expectations(train: Array, test: Array) -> tuple[Array, Array]:
     such forecasts leave open."""
     mean = train.mean(0)
     centred = train - mean
-    gram = centred.T @ centred
-    gram[np.diag_indices_from(gram)] += 1e-3 * len(train)
-    precision = np.linalg.inv(gram)
-    weights = precision / np.diag(precision)  # x - E[x | others] = x weights
+    inverse = precision(damped(centred.T @ centred, 1e-3 * len(train)))
+    weights = inverse / np.diag(inverse)  # x - E[x | others] = x weights
     left = centred @ weights
     expected = test - (test - mean) @ weights
     return expected, np.quantile(left, LIKELY, axis=0)
@@ -200,14 +199,13 @@ class _TargetTest:
     @cached_property
     def _leverage(self) -> Array:
         """(row,) of the projection on functions of single inputs."""
-        solved = np.linalg.solve(self._gram, self._design.T)
-        return np.asarray(np.minimum((self._design * solved.T).sum(1), LARGEST_LEVERAGE))
+        pulled = solved(self._gram, self._design.T)
+        return np.asarray(np.minimum((self._design * pulled.T).sum(1), LARGEST_LEVERAGE))
 
     @cached_property
     def _gram(self) -> Array:
         gram = self._design.T @ self._design
-        gram[np.diag_indices_from(gram)] += 1e-6 * len(gram)
-        return np.asarray(gram)
+        return damped(gram, 1e-6 * len(gram))
 
     @property
     def _columns(self) -> Index:
@@ -225,7 +223,7 @@ class _TargetTest:
         every = np.arange(view.inputs.shape[1])
         bends = np.flatnonzero(np.isin(view.bends_of, read))
         if rows < ROWS_PER_FEATURE * (1 + len(every) + len(bends)):
-            every = np.union1d(read, view.candidates.always)
+            every = np.unique(read)
         if rows < ROWS_PER_FEATURE * (1 + len(every) + len(bends)):
             bends = bends[:0]
         parts = [np.ones((rows, 1)), view.inputs[:, every], view.bends[:, bends]]
@@ -272,9 +270,7 @@ class _TargetTest:
         """Values (row, ...) as far as lines and splines of the other inputs explain them."""
         kept = np.flatnonzero(~np.isin(self._columns, self.view.candidates.groups[group]))
         design = self._design[:, kept]
-        return np.asarray(
-            design @ np.linalg.solve(self._gram[np.ix_(kept, kept)], design.T @ values)
-        )
+        return design @ solved(self._gram[np.ix_(kept, kept)], design.T @ values)
 
     def _joint_functions(self, group: int) -> Array:
         """Joint functions (row, function) of the other inputs: f - h_c, terms, products."""

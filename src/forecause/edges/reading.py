@@ -26,8 +26,7 @@ from forecause.edges.own_tests import Fit, OwnTests
 from forecause.errors import InputError
 from forecause.forecast.forecaster import Forecaster
 from forecause.graph.axes import by_step
-from forecause.graph.domains import with_domains
-from forecause.graph.lagged import LaggedGraph
+from forecause.graph.lagged import LaggedGraph, with_domains
 from forecause.progress import QUIET, Progress
 
 READ_WINDOWS = 2000  # windows the relevance is averaged over
@@ -36,6 +35,7 @@ LEAST_SHARE = 0.003  # of what moves a target, below which an input is not calle
 SUSPECT_SHARE = 0.02  # from which an input's products are tested whatever it shows alone
 FEW_WINDOWS = 1500  # below which 5 % false edges are accepted instead of 2 %
 WINDOWS_PER_INPUT = 2  # a domain with fewer gets no graph of its own
+LEAST_SD = 1e-9  # of a rank, one that never varies
 EDGE_DETAILS = ("q_value", "certainty", "stability", "mean_rank", "sd_rank", "sign_consistency")
 
 
@@ -234,7 +234,11 @@ def _graph(found: xr.Dataset, context: ReadingContext) -> LaggedGraph:
 
 def _chosen(found: xr.Dataset, options: EdgeOptions, fdr: float) -> xr.DataArray:
     scores = found["relevance"]
-    ranked = scores if options.by == "score" else found["mean_rank"]
+    ranked = scores
+    if options.by != "score":
+        ranked = found["mean_rank"]
+    if options.by == "rank/sd":  # a rank that hardly varies between windows counts more
+        ranked = ranked / found["sd_rank"].clip(min=LEAST_SD)
     match options.select:
         case "top-k":
             return rules.top_k(ranked, options.k or 1)

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from forecause.errors import InputError
-from forecause.regression.fdr import adjusted_p_values
+from forecause.regression.p_values import adjusted_p_values
 
 
 def top_k(scores: xr.DataArray, k: int) -> xr.DataArray:

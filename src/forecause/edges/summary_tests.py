@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from forecause.data.streams import inputs_of
 from forecause.data.windows import Windows
 from forecause.edges.conditional_tests import (
     CONFIRM_LEVEL,
@@ -15,20 +16,23 @@ from forecause.edges.conditional_tests import (
     ConditionalTests,
     Index,
     Model,
-    cauchy_combination,
     robust_p_value,
 )
 from forecause.edges.nested_models import MOST_FILLED
 from forecause.edges.select import q_values
-from forecause.regression.inputs import Inputs
+from forecause.regression.p_values import cauchy_combination
 
-MOST_INPUTS = 100  # with more, looking for the plausible parents takes too long
-MOST_WINDOWS = 5_000  # of the joint tests
+MOST_JOINT_INPUTS = 100  # with more, looking for the plausible parents takes too long
+MOST_JOINTLY_TESTED = 5_000  # of the joint tests
+MOST_PAIRS = 10_000  # of a table; of more pairs, those with a q-value above LEAST_Q are left out
+LEAST_Q = 0.5
 JOINT_SHARE = 0.5  # weight of the joint test of all lags beside the tests of single lags
 
 
 def summary_edges(windows: Windows, p_values: xr.DataArray, allowed: xr.DataArray) -> pd.DataFrame:
-    """A table source, target, p, q of all pairs, strongest first, from p-values of single lags.
+    """A table source, target, p, q of pairs, strongest first, from p-values of single lags.
+
+    All pairs that were tested, or where they are very many those that are not hopeless.
 
     Where inputs are few and there is one domain, a joint test of all lags takes part. q-values are
     adjusted for pairs; self-links and links between variables apart.
@@ -36,16 +40,20 @@ def summary_edges(windows: Windows, p_values: xr.DataArray, allowed: xr.DataArra
     of_lags = p_values.values  # (target, source, lag)
     found = _of_lags_alone(of_lags)
     one_domain = len(windows.panel.domain_names) < 2
-    if windows.inputs <= MOST_INPUTS and one_domain and np.isfinite(found).any():
+    if windows.inputs <= MOST_JOINT_INPUTS and one_domain and np.isfinite(found).any():
         found = _with_joint_tests(windows, found, allowed)
     names = [str(name) for name in p_values["source"].values]
-    target, source = np.nonzero(np.isfinite(found))
+    adjusted = q_values(found)
+    shown = np.isfinite(found)
+    if shown.sum() > MOST_PAIRS:
+        shown &= adjusted <= LEAST_Q
+    target, source = np.nonzero(shown)
     table = pd.DataFrame(
         {
             "source": [names[s] for s in source],
             "target": [names[t] for t in target],
             "p": found[target, source],
-            "q": q_values(found)[target, source],
+            "q": adjusted[target, source],
         }
     )
     return table.sort_values(["p", "target", "source"], ignore_index=True)
@@ -54,10 +62,11 @@ def summary_edges(windows: Windows, p_values: xr.DataArray, allowed: xr.DataArra
 def _of_lags_alone(of_lags: Array) -> Array:
     """(target, source) from (target, source, lag); NaN where no lag was tested."""
     found = np.full(of_lags.shape[:2], np.nan)
-    for place in np.ndindex(*found.shape):
-        tested = of_lags[place][np.isfinite(of_lags[place])]
-        if len(tested):
-            found[place] = _over_lags(tested)
+    tested = np.isfinite(of_lags).sum(2)
+    for count in np.unique(tested[tested > 0]).tolist():
+        own = of_lags[tested == count]  # (pair, lag)
+        of_tested = own[np.isfinite(own)].reshape(-1, count)
+        found[tested == count] = cauchy_combination(of_tested.T, np.full(count, 1 / count))
     return found
 
 
@@ -66,8 +75,8 @@ def _with_joint_tests(windows: Windows, of_lags: Array, allowed: xr.DataArray) -
 
     Targets with filled cells keep the first, which are of observed cells alone.
     """
-    inputs = Inputs.of(windows)
-    lagged = ConditionalTests.of(windows, inputs.by_input(allowed.values), MOST_WINDOWS)
+    inputs = inputs_of(windows)
+    lagged = ConditionalTests.of(windows, inputs.by_input(allowed.values), MOST_JOINTLY_TESTED)
     joint = inputs.p_values_of_targets(SummaryTests(lagged).joint_p_values())
     shares = np.array([JOINT_SHARE, 1 - JOINT_SHARE])
     both = cauchy_combination(np.stack([joint.ravel(), of_lags.ravel()]), shares)
@@ -135,9 +144,3 @@ class SummaryTests:
         others = [self.terms.lines[i] for i in np.setdiff1d(allowed, lags)]
         every = np.unique(np.concatenate([given, *others]))
         return float(self.lagged.tests_of(target).group_p_values(every, [tested])[0])
-
-
-def _over_lags(p_values: Array) -> float:
-    """One p-value from those of single lags, (lag,)."""
-    shares = np.full(len(p_values), 1 / len(p_values))
-    return float(cauchy_combination(p_values[:, None], shares)[0])

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forecause.data.windows import Windows
-from forecause.regression.input_groups import InputGroups
+from forecause.regression.scan import InputGroups
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -19,7 +19,7 @@ class TestedWindows:
     """The past of every window as one row of inputs, lag 1 first, and what followed.
 
     A group of inputs is a variable at a lag, be it a number or all levels of a label; groups are
-    numbered lag * variable. What is known of the target's time belongs to no group.
+    numbered lag * variable.
     """
 
     inputs: Array  # (row, input), standardised
@@ -27,7 +27,7 @@ class TestedWindows:
     rows: Index  # (row,) of the panel
     domain: Index | None  # (row,)
     groups: InputGroups
-    variable: Index  # (input,) whose past it is; -1: of none
+    variable: Index  # (input,) whose past it is
     lag: Index  # (input,)
     past_shape: tuple[int, int]  # (max_lag, columns)
 
@@ -36,26 +36,23 @@ class TestedWindows:
         """All of these windows."""
         batches = list(windows.batches(4096))
         past = np.concatenate([b.past.flip(1).flatten(1).numpy() for b in batches])
-        clocks = [b.clock.numpy() for b in batches if b.clock is not None]
-        clock = np.concatenate(clocks) if clocks else np.zeros((len(past), 0))
         domains = [b.domain.numpy() for b in batches if b.domain is not None]
         coding, (steps, columns) = windows.panel.coding, windows.shape
-        none = np.full(clock.shape[1], -1)
         groups = [
             lag * columns + coding.columns(v)
             for lag in range(steps)
             for v in range(len(coding.variables))
         ]
         is_number = np.isin(np.arange(columns), coding.numeric_columns)
-        curved = np.concatenate([np.tile(is_number, steps), none == 0])
+        curved = np.tile(is_number, steps)
         return cls(
-            np.concatenate([past, clock], axis=1).astype(np.float64),
+            past.astype(np.float64),
             np.concatenate([b.target.double().numpy() for b in batches]),
             windows.rows,
             np.concatenate(domains) if domains else None,
             InputGroups(tuple(np.asarray(g, dtype=np.int64) for g in groups), curved),
-            np.concatenate([np.tile(coding.of_column, steps), none]).astype(np.int64),
-            np.concatenate([np.arange(steps).repeat(columns) + 1, none]).astype(np.int64),
+            np.tile(coding.of_column, steps),
+            np.arange(steps).repeat(columns) + 1,
             (steps, columns),
         )
 
@@ -64,7 +61,7 @@ class TestedWindows:
         if len(kept) == len(self.groups.groups):
             return self
         own = [self.groups.groups[g] for g in kept]
-        columns = np.sort(np.concatenate([*own, self.groups.always]))
+        columns = np.sort(np.concatenate(own))
         place = np.zeros(self.inputs.shape[1], dtype=np.int64)
         place[columns] = np.arange(len(columns))
         return replace(

@@ -10,12 +10,12 @@ import torch
 import xarray as xr
 from torch import Tensor
 
+from forecause.data.streams import inputs_of, moments_of, place_knots
+from forecause.data.variables import Inputs, groups_of
 from forecause.data.windows import Windows
 from forecause.forecast.models.additive import Additive, AdditiveModel
 from forecause.graph.axes import labelled
-from forecause.regression.inputs import Inputs, groups_of
 from forecause.regression.moments import Moments, with_intercept
-from forecause.regression.splines import place_knots
 
 WINDOWS_PER_TERM = 5  # below this the basis is a line per input, without bends
 SMALLEST = 1e-4  # squared error, relative to its mean, below which its logarithm is not trusted
@@ -28,10 +28,10 @@ def variance_p_values(windows: Windows) -> xr.DataArray:
     on the same basis, one F-test over all terms of an input. The result is (target, source, lag).
     A label has no variance besides its mean: 1 for such a target.
     """
-    inputs = Inputs.of(windows)
+    inputs = inputs_of(windows)
     design, groups = _basis(windows, inputs)
-    mean = Moments.of(windows, design)
-    spread = Moments.of(windows, design, _LogSquares(mean, design))
+    mean = moments_of(windows, design)
+    spread = moments_of(windows, design, _LogSquares(mean, design))
     p_values = spread.group_p_values(groups)[inputs.coding.first]
     for label in inputs.coding.labels:
         p_values[inputs.coding.variables.index(label.name)] = 1.0

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy.special import chdtrc
 
-from forecause.regression.input_groups import InputGroups
-from forecause.regression.scan import WAVE_RATES
+from forecause.regression.scan import WAVE_RATES, InputGroups
 
 Array = npt.NDArray[np.float64]
 Single = npt.NDArray[np.float32]
@@ -39,7 +38,7 @@ def wave_p_values(inputs: Array, errors: Array, candidates: InputGroups) -> Arra
     columns = np.array([candidates.groups[g][0] for g in groups])
     rows = np.unique(np.linspace(0, len(inputs) - 1, MOST_ROWS).astype(np.int64))
     largest = _largest_statistics(inputs[np.ix_(rows, columns)], errors[rows])
-    corrected = np.clip(stats.chi2.sf(largest, 2) * len(WAVE_RATES), SMALLEST_P, 1.0)
+    corrected = np.clip(chdtrc(2, largest) * len(WAVE_RATES), SMALLEST_P, 1.0)
     if corrected.min() * corrected.size < CLEAR:
         p_values[:, groups] = corrected
     return p_values

@@ -16,8 +16,12 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from forecause.data.sampling import rows_to_come
+from forecause.data.windows import Windows
+from forecause.diagnostics.power import noise_sd
+from forecause.effects.intervals import COLUMNS, LEVEL, UNKNOWN, Interval, average_effect
 from forecause.errors import InputError
-from forecause.forecast.rolling import roll
+from forecause.forecast.forecaster import roll
 from forecause.result import Result
 
 if TYPE_CHECKING:
@@ -28,6 +32,10 @@ CAVEAT = (
     "columns, and if the forecaster was right about values like these."
 )
 
+BANDS = (80, 95)  # per cent
+BAND_DRAWS = 2_000
+ENOUGH_NOISE = 40  # windows of a domain whose errors stand for it
+
 Array = npt.NDArray[np.float64]
 
 
@@ -35,7 +43,9 @@ Array = npt.NDArray[np.float64]
 class Effect:
     """How a forecast moves when one earlier value is raised by one standard deviation.
 
-    In the data's own units; `samples` holds the change in every window that was tried.
+    In the data's own units. `change` is the average over the rows of the data, per standard
+    deviation of the source, with a confidence interval from `low` to `high`; `samples` holds what
+    the forecaster says in every window that was tried.
     """
 
     source: str
@@ -43,6 +53,10 @@ class Effect:
     lag: int
     shift: float  # one standard deviation of the source
     samples: Array  # (window,)
+    change: float = float("nan")
+    low: float = float("nan")  # of the interval; NaN where it is not known
+    high: float = float("nan")
+    level: float = LEVEL
     caveat: str = CAVEAT
 
     @property
@@ -60,10 +74,13 @@ class Effect:
         return np.quantile(self.samples, share)
 
     def __repr__(self) -> str:
-        low, high = self.quantile([0.05, 0.95])
+        change = self.mean if np.isnan(self.change) else self.change
+        interval = f"{self.level:.0%} interval {self.low:+.3g} to {self.high:+.3g}"
+        if np.isnan(self.low):
+            interval = "interval unknown without the data"
         return (
-            f"Effect({self.source} + {self.shift:.3g} -> {self.target} {self.mean:+.3g} after "
-            f"{self.lag}, 90 % of the windows between {low:+.3g} and {high:+.3g})"
+            f"Effect({self.source} + {self.shift:.3g} -> {self.target} {change:+.3g} after "
+            f"{self.lag}, {interval})"
         )
 
 
@@ -79,7 +96,23 @@ def effect(found: Result, source: str, target: str, lag: int) -> Effect:
     before, after = (found.forecaster(past, domain=window.domain) for past in (window.past, raised))
     change = (after - before)[:, outcome].double().numpy()
     sd = found.data.sd
-    return Effect(source, target, lag, float(sd[cause]), change * sd[outcome])
+    interval = _interval(found, source, target, lag)
+    return Effect(source, target, lag, float(sd[cause]), change * sd[outcome], *interval)
+
+
+def _interval(found: Result, source: str, target: str, lag: int) -> Interval:
+    """As the graph has it; of what is no edge, from the data, where it is at hand."""
+    edges = found.graph.edges
+    own = (edges["source"] == source) & (edges["target"] == target) & (edges["lag"] == lag)
+    if own.any() and COLUMNS[0] in edges:
+        return Interval(*edges.loc[own, list(COLUMNS)].to_numpy(dtype=float)[0])
+    windows = found.windows
+    if windows is None:
+        try:
+            windows = Windows.of(found.left_of(), found.graph.max_lag)
+        except InputError:  # a loaded run whose data is gone
+            return UNKNOWN
+    return average_effect(found.graph, windows, source, target, lag)
 
 
 def future(
@@ -98,17 +131,17 @@ def future(
     """
     if steps < 1:
         raise InputError(f"The number of steps must be at least 1, found {steps}.")
-    held = _held(
-        found, do or {}, steps, _series_place(found, series)
-    )  # (step, column), NaN where nothing is held
+    place = _series_place(found, series)
+    held = _held(found, do or {}, steps, place)  # (step, column), NaN where nothing is held
     past, domain = _latest(found, series)
     past, domain = past.expand(max(draws, 1), -1, -1), domain.expand(max(draws, 1))
     variables = len(found.data.columns)
     noise = torch.zeros(steps, max(draws, 1), variables)
     chance = torch.Generator().manual_seed(seed)
     if draws:
-        spread = found.forecaster.get_buffer("noise_variance").sqrt().cpu()
-        noise = torch.randn(noise.shape, generator=chance) * spread
+        past_noise = _past_noise(found, int(domain[0]))
+        drawn = torch.randint(len(past_noise), noise.shape[:2], generator=chance)
+        noise = past_noise[drawn]
 
     def happens(step: int, forecast: Tensor) -> Tensor:
         following = forecast + noise[step]
@@ -123,14 +156,60 @@ def future(
     rolled = roll(found.forecaster, past, steps, happens, domain)
     values = rolled.double().numpy() * found.data.sd + found.data.mean
     if found.data.course is not None:
-        values = found.data.course.restored(_series_place(found, series), values)
+        values = found.data.course.restored(place, values)
     table = pd.DataFrame(
         values.reshape(-1, variables),
-        index=_index(steps, draws),
+        index=_index(found, place, steps, draws),
         columns=list(found.data.columns),
     )
     table.attrs["caveat"] = CAVEAT
     return table
+
+
+def bands(
+    found: Result,
+    steps: int,
+    series: str | None = None,
+    do: Mapping[str, Any] | None = None,
+    levels: Sequence[int] = BANDS,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """The future with its bands, one line per step and variable: forecast, low_80, high_80, ...
+
+    A band holds the middle of many noisy futures, whose noise is what the forecaster got wrong in
+    the past, as large as on held-out rows. A level of a label has a probability and no band.
+    """
+    middle = future(found, steps, series, do)
+    drawn = future(found, steps, series, do, BAND_DRAWS, seed)
+    numbers = found.data.coding.numeric_columns
+    index = pd.MultiIndex.from_product([middle.index, middle.columns])
+    table = index.set_names([str(middle.index.name), "variable"]).to_frame(index=False)
+    table["forecast"] = middle.to_numpy().ravel()
+    futures = drawn.to_numpy().reshape(BAND_DRAWS, steps, -1)
+    for level in levels:
+        share = (1 - level / 100) / 2
+        for name, at in (("low", share), ("high", 1 - share)):
+            edge = np.full(middle.shape, np.nan)
+            edge[:, numbers] = np.quantile(futures[:, :, numbers], at, axis=0)
+            table[f"{name}_{level}"] = edge.ravel()
+    table.attrs["caveat"] = CAVEAT
+    return table
+
+
+def _past_noise(found: Result, domain: int) -> Tensor:
+    """What the forecaster got wrong in the kept windows, (window, column), standardised.
+
+    All variables of a window together, since their noise may be related; scaled to the error on
+    held-out rows, which is larger. Of the same domain, where there are enough windows of it.
+    """
+    window = found.data.sampled
+    errors = (window.target - found.forecaster.forecast(window)).double()
+    if window.domain is not None and (window.domain == domain).sum() >= ENOUGH_NOISE:
+        errors = errors[window.domain == domain]
+    errors = errors - errors.mean(0)
+    coding = found.data.coding
+    size = torch.from_numpy(noise_sd(found.losses)[coding.of_column])
+    return (errors * (size / errors.std(0).clamp(min=1e-12)).clamp(min=1.0)).float()
 
 
 def variable_place(found: Result, name: str) -> int:
@@ -209,8 +288,10 @@ def _latest(found: Result, series: str | None) -> tuple[Tensor, Tensor]:
     return torch.from_numpy(past)[None], torch.tensor([domain])
 
 
-def _index(steps: int, draws: int) -> pd.Index:
+def _index(found: Result, series: int, steps: int, draws: int) -> pd.Index:
+    """The times to come, where the data has times; the numbers of the steps otherwise."""
     numbers = range(1, steps + 1)
     if not draws:
-        return pd.Index(numbers, name="step")
+        times = rows_to_come(found.timing, series, steps)
+        return pd.Index(numbers, name="step") if times is None else times
     return pd.MultiIndex.from_product([range(1, draws + 1), numbers], names=["draw", "step"])

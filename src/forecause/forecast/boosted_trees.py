@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.ensemble import HistGradientBoostingRegressor
 
 from forecause.forecast.predictor import HasTerms, Predictor, part_of
+from forecause.threads import one_thread
+
+if TYPE_CHECKING:  # nothing else needs scikit-learn, and importing it takes long
+    from sklearn.ensemble import HistGradientBoostingRegressor
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -93,6 +97,8 @@ def grown(
     inputs: Array, target: Array, late: npt.NDArray[np.bool_], seed: int
 ) -> HistGradientBoostingRegressor:
     """Trees on the other rows, grown as long as that helps on the rows `late` (row,) marks."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
     model = HistGradientBoostingRegressor(
         learning_rate=RATE,
         max_leaf_nodes=LEAVES,
@@ -104,4 +110,5 @@ def grown(
         validation_fraction=None,
         random_state=seed,
     )
-    return model.fit(inputs[~late], target[~late], X_val=inputs[late], y_val=target[late])
+    with one_thread():  # of the pool that came with the import
+        return model.fit(inputs[~late], target[~late], X_val=inputs[late], y_val=target[late])

@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from forecause.data.windows import Windows
+from forecause.data.windows import Window, Windows
 from forecause.forecast.forecaster import Forecaster, over_windows, squared_errors
 from forecause.forecast.heads import LIKELIHOODS, Labelled
 from forecause.forecast.models.per_target import choose
@@ -22,8 +22,9 @@ class Comparison:
     Of a label all columns count together: as its Brier score, or as its cross-entropy.
     """
 
-    def __init__(self, judging: Windows) -> None:
-        self.judging = judging
+    def __init__(self, judging: Windows, mean: npt.NDArray[np.float64]) -> None:
+        """`mean` (column,) is that of the windows that were learned from."""
+        self.judging, self.mean = judging, mean
         self.coding = judging.panel.coding
         self.members: list[Forecaster] = []
         self.squared: list[Tensor] = []  # errors (window, column)
@@ -49,6 +50,17 @@ class Comparison:
         best = torch.stack([e.mean(0) for e in errors]).argmin(0)
         return torch.stack([errors[i][:, column] for column, i in enumerate(best.tolist())], dim=1)
 
+    def residuals(self, rivals: Sequence[Forecaster], windows: Windows) -> Tensor:
+        """What the best of some candidates for each column leaves of it, (window, column)."""
+        places = [self.members.index(rival) for rival in rivals]
+        best = torch.stack([self.squared[p].mean(0) for p in places]).argmin(0)
+
+        def left(window: Window) -> Tensor:
+            every = torch.stack([window.target - rival.forecast(window) for rival in rivals])
+            return every.gather(0, best.expand(1, len(window), -1))[0]
+
+        return over_windows(rivals[0], windows, left)
+
     def choose(self, by_likelihood: bool) -> Forecaster:
         """The only candidate, or for each variable the best."""
         if len(self.members) == 1:
@@ -57,9 +69,11 @@ class Comparison:
         return choose(self.members, [self._shared(e, by_likelihood) for e in errors])
 
     def losses(self, fitted: Forecaster) -> pd.DataFrame:
-        """Squared errors: `naive` (the last value repeated), the candidates, and `chosen`."""
+        """Squared errors: `naive` (the last value repeated), `mean` (of what was learned from),
+        the candidates, and `chosen`."""
         found = [self._shared(e, summed=False).double().mean(0) for e in self.squared]
-        return self._table({"naive": self._naive()}, found, fitted)
+        simple = {"naive": naive_loss(self.judging), "mean": mean_loss(self.judging, self.mean)}
+        return self._table({n: self._of_variables(e) for n, e in simple.items()}, found, fitted)
 
     def nlls(self, fitted: Forecaster) -> pd.DataFrame:
         """Negative log-likelihoods: `mean` (of a distribution that never changes), the candidates,
@@ -90,8 +104,7 @@ class Comparison:
         mixed = torch.from_numpy((weights > 0) * 1.0 if summed else weights)
         return (errors.double() @ mixed)[:, self.coding.of_column]
 
-    def _naive(self) -> npt.NDArray[np.float64]:
-        columns = naive_loss(self.judging)
+    def _of_variables(self, columns: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         if not self.coding.labels:
             return columns
         return np.asarray(columns @ self.coding.weights(self.judging.scale.mean))
@@ -110,3 +123,22 @@ def naive_loss(windows: Windows) -> npt.NDArray[np.float64]:
     """Mean squared error of repeating the last value, (column,)."""
     total = sum((b.target - b.past[:, -1]).double().square().sum(0) for b in windows.batches(4096))
     return np.asarray(total) / len(windows)
+
+
+def mean_loss(windows: Windows, mean: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Mean squared error of forecasting a mean (column,), (column,)."""
+    known = torch.from_numpy(mean)
+    total = sum((b.target.double() - known).square().sum(0) for b in windows.batches(4096))
+    return np.asarray(total) / len(windows)
+
+
+def over_mean(losses: pd.DataFrame) -> pd.DataFrame:
+    """A table of losses without `mean`, its numbers as shares of it: 1 is no better than the mean.
+
+    Runs of version 0.1 have no such column; their losses are shares of the variance already.
+    """
+    if "mean" not in losses:
+        return losses
+    mean = losses["mean"].clip(lower=1e-12)
+    numbers = losses.drop(columns=["mean", "chosen"]).div(mean, axis=0)
+    return numbers.assign(chosen=losses["chosen"])

@@ -17,8 +17,9 @@ import numpy.typing as npt
 from forecause.regression import scan
 from forecause.regression.atoms import Atom, Factor, Kind, atom_of, atom_values
 from forecause.regression.block_ridge import BlockMoments, stretches
-from forecause.regression.curves import BENDS, Splines
-from forecause.regression.input_groups import InputGroups
+from forecause.regression.least_squares import ridge, ridge_residual_of
+from forecause.regression.scan import InputGroups
+from forecause.regression.splines import BENDS, Splines
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -28,6 +29,7 @@ BEND_PENALTIES = (3e-3, 3e-2, 0.3, 1e4)  # the last one leaves straight lines
 ATOM_PENALTY = 3e-3
 ROUNDS = 3  # of scans
 ATOMS_A_ROUND = 4
+OWN_LEVEL = 10  # times a scan's level: of one function alone that a scan has already found
 RELAXED_LEVEL = 1.0  # of a scan, for a target that has an atom already
 MOST_ATOMS = 24  # with twins
 MOST_READ = 10  # inputs that a target's model reads
@@ -93,9 +95,7 @@ class DictionaryFit:
         """What the same terms, fitted to all other rows, say of the rows `late` (row,) marks."""
         features = self.features(inputs)
         early, count = features[~late], float((~late).sum())
-        gram = early.T @ early
-        gram[np.diag_indices_from(gram)] += self.penalty * count + 1e-9
-        return np.asarray(features[late] @ np.linalg.solve(gram, early.T @ target[~late]))
+        return np.asarray(features[late] @ ridge(early, target[~late], self.penalty * count + 1e-9))
 
     def predict(self, inputs: Array) -> Array:
         """(row,) of inputs (row, input)."""
@@ -180,10 +180,12 @@ def main_penalty(inputs: int, line: float, bend: float) -> Array:
 class DictionarySearch:
     """The growing dictionaries of all targets; every scan is shared by them."""
 
-    def __init__(self, additive: AdditiveModels, own_lags: Sequence[Index]) -> None:
+    def __init__(
+        self, additive: AdditiveModels, own_lags: Sequence[Index], level: float = scan.LEVEL
+    ) -> None:
         """own_lags (target): the columns of the inputs that hold a target's own past."""
         self.additive = additive
-        self.searches = [_Search(additive, t, own) for t, own in enumerate(own_lags)]
+        self.searches = [_Search(additive, t, own, level) for t, own in enumerate(own_lags)]
 
     def look(self, scans: Sequence[Scan]) -> None:
         """Look for atoms in the residuals."""
@@ -221,8 +223,10 @@ class DictionarySearch:
 class _Search:
     """The growing dictionary of one target."""
 
-    def __init__(self, additive: AdditiveModels, target: int, own_lags: Index) -> None:
-        self.additive, self.target, self.own_lags = additive, target, own_lags
+    def __init__(
+        self, additive: AdditiveModels, target: int, own_lags: Index, level: float
+    ) -> None:
+        self.additive, self.target, self.own_lags, self.level = additive, target, own_lags, level
         self.observed = additive.targets[:, target : target + 1]
         self.moments = additive.moments.of_target(target)
         self.features = additive.features
@@ -238,19 +242,24 @@ class _Search:
 
     def less_own_past(self) -> tuple[Array, Array]:
         """The target less its own past and its atoms (row,), and these (row, feature)."""
-        columns = np.union1d(self.own_lags, self.additive.candidates.always)
+        columns = np.unique(self.own_lags)
         atoms = np.arange(self.additive.features.shape[1], self.features.shape[1])
         known = self.features[:, np.concatenate([self.additive.columns_of(columns), atoms])]
-        return scan.without(known, self.observed)[:, 0], known
+        return ridge_residual_of(self.observed, known)[:, 0], known
 
     def extend(self, proposals: list[scan.Proposal], residual: Array, known: Array) -> None:
         """Take in the proposals that hold up, with twins, and renew the residual.
 
-        The proposals are judged by the residual (row,) beside known features (row, feature).
+        The proposals are judged by the residual (row,) beside known features (row, feature). Where
+        these are not all that is known, the lines of other inputs are still in the residual, and a
+        function of them may pass for a joint one: it must say something of its own.
         """
         room = min(ATOMS_A_ROUND, MOST_ATOMS - len(self.atoms))
-        inputs, level = self.additive.inputs, RELAXED_LEVEL if self.atoms else scan.LEVEL
+        inputs, level = self.additive.inputs, RELAXED_LEVEL if self.atoms else self.level
         found = scan.confirmed(proposals, inputs, residual, known, room, level)
+        if known is not self.features:
+            own_level = OWN_LEVEL * self.level
+            found = scan.beyond(found, inputs, self.residual, self.features, own_level)
         with_twins = [twin for atom in found for twin in (atom, *twins(atom, inputs))]
         added = [a for a in dict.fromkeys(with_twins) if a not in self.atoms]
         added = added[: MOST_ATOMS - len(self.atoms)]
@@ -297,7 +306,7 @@ class _Search:
         return np.asarray(candidates.tested[order])
 
     def _fit(self, chosen: Index) -> DictionaryFit:
-        reads = np.sort(np.concatenate([chosen, self.additive.candidates.always]))
+        reads = np.sort(chosen)
         atoms = [(i, a) for i, a in enumerate(self.atoms) if set(a.columns) <= set(reads.tolist())]
         first = 1 + self.additive.inputs.shape[1] * (1 + BENDS)
         main = self.additive.columns_of(reads)

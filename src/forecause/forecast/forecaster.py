@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -39,6 +39,7 @@ class FitData:
     progress: Progress = QUIET
     to_beat: Callable[[Windows], Tensor] | None = None
     seconds: float | None = None  # after which training stops
+    columns: tuple[int, ...] | None = None  # targets worth the work, if not all are
 
     def time_is_up(self, began: float) -> bool:
         """Whether training that began at this time.monotonic() has to stop."""
@@ -97,7 +98,7 @@ class Forecaster(nn.Module, ABC):
     torch.Size([5, 3])
     """
 
-    read_windows: ClassVar[int] = 2000  # over which relevance is averaged, at most
+    read_windows: int = 2000  # over which relevance is averaged, at most
     separate_targets: bool = False  # the first axis of every parameter is the target
     logits: ClassVar[bool] = False  # outputs of a label are its levels' logits
 
@@ -121,6 +122,11 @@ class Forecaster(nn.Module, ABC):
     def kind(self) -> str:
         """The name it is chosen by."""
         return self.settings.kind
+
+    @property
+    def is_straight(self) -> bool:
+        """Whether its slopes are the same in every window."""
+        return False
 
     @property
     def reads_few(self) -> bool:
@@ -149,6 +155,14 @@ class Forecaster(nn.Module, ABC):
         """
         return None
 
+    def offers(self, _column: int) -> bool:
+        """Whether it may be chosen to forecast a column: not where it has nothing of its own."""
+        return True
+
+    def keep_only(self, columns: Collection[int]) -> None:
+        """Forget what only other target columns need, which another forecaster was chosen for."""
+        return
+
     @property
     def label(self) -> str:
         """The kind, and the head if it is not the default one."""
@@ -158,6 +172,11 @@ class Forecaster(nn.Module, ABC):
     def work_per_window(self) -> int:
         """Roughly the multiplications of a forecast, to tell small steps from large ones."""
         return parameter_count(self)
+
+    @property
+    def windows_per_pass(self) -> int | None:
+        """How many windows of a batch are best learned from at once; None: all of them."""
+        return None
 
     def constrain(self, allowed: Tensor) -> None:
         """Keep inputs from targets, (target, step, source), before fitting."""
@@ -268,7 +287,8 @@ def residuals_of(forecaster: Forecaster, windows: Windows) -> Residuals:
     def left(window: Window) -> Tensor:
         return window.target - forecaster.forecast(window)
 
-    return Residuals.of(over_windows(forecaster, windows, left).double().numpy(), windows)
+    values = over_windows(forecaster, windows, left).double().numpy()
+    return Residuals.of(values, windows.rows, windows.panel.starts)
 
 
 @torch.no_grad()
@@ -286,3 +306,27 @@ def over_windows(
 def parameter_count(module: nn.Module) -> int:
     """Number of trainable numbers."""
     return sum(p.numel() for p in module.parameters() if p.requires_grad)
+
+
+def _as_forecast(_step: int, forecast: Tensor) -> Tensor:
+    return forecast
+
+
+@torch.no_grad()
+def roll(
+    forecaster: Forecaster,
+    past: Tensor,
+    steps: int,
+    following: Callable[[int, Tensor], Tensor] = _as_forecast,
+    domain: Tensor | None = None,
+) -> Tensor:
+    """past (case, max_lag, column) -> (case, step, column); the domain (case,) stays as it is.
+
+    `following` maps a step and its forecast (case, column) to what is taken to happen.
+    """
+    rows = []
+    for step in range(steps):
+        row = following(step, forecaster(past, domain=domain))
+        past = torch.cat([past[:, 1:], row[:, None]], dim=1)
+        rows.append(row)
+    return torch.stack(rows, dim=1)

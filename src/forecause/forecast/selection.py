@@ -16,15 +16,27 @@ from forecause.config import ForecasterSpec, ForecastOptions
 from forecause.data.windows import Windows
 from forecause.forecast.comparison import Comparison
 from forecause.forecast.forecaster import FitData, Forecaster, ForecasterSettings
-from forecause.forecast.models import CLOSED_FORMS, NETWORKS
+from forecause.forecast.joint_functions import STRICT_LEVEL, columns_with_products
+from forecause.forecast.models import (
+    CLOSED_FORMS,
+    LEARNERS,
+    NETWORKS,
+    Dictionary,
+    VectorTransformer,
+)
 from forecause.forecast.models.separate import MANY, MOST_INPUTS
 from forecause.forecast.training.loop import TrainedSettings
 from forecause.progress import QUIET, Progress
 
 NEURAL_FROM = 500  # windows; with fewer, `auto` does not ask networks about the mean
+NEURAL_BESIDE_LEARNERS_FROM = 20_000  # and where learners take part, which need far less time
 MOST_CURVED = 1000  # inputs; with more the additive model's curves are too many
 WINDOWS_PER_CURVE = 8  # and with fewer windows per input, too
 MOST_HELD_OUT = 20_000  # windows to stop by, and as many to compare by
+FEW_FOR_LEARNERS = 1500  # windows; with fewer, one network shared by all targets may do better
+LEAST_TO_LEARN = 400  # windows; with fewer, half of them teach no learner anything
+WINDOWS_PER_LEARNED = 8  # input, at least, of learners
+MOST_LEARNED = 60  # inputs of learners; with more, scans of products take too long
 HEADS_OF_AUTO = ("mse", "gaussian")
 
 
@@ -36,6 +48,7 @@ class Fitted(NamedTuple):
     early: Windows  # what was learned from
     late: Windows  # what was held out
     nll: pd.DataFrame | None = None  # negative log-likelihoods, if the choice went by them
+    joint: frozenset[int] | None = None  # columns with more to find than lines and splines hold
 
 
 @dataclass(frozen=True)
@@ -69,7 +82,8 @@ class Plan:
         share = self.networks.get(settings.kind)
         if share is None or not isinstance(settings, TrainedSettings):
             return settings
-        shorter = settings.trained_with(max_steps=min(settings.training.max_steps, share.steps))
+        # without `rounds` the share is the cap, however many windows there are
+        shorter = settings.trained_with(max_steps=share.steps, rounds=0)
         return shorter.halved() if share.halved else shorter
 
 
@@ -94,21 +108,23 @@ def fit_best(
 ) -> Fitted:
     """Fit what was asked for; of several candidates each target keeps the best.
 
-    The table of losses has the columns `naive` (the last value repeated), the candidates and
-    `chosen`; its numbers are mean squared errors, of a label the Brier score, as shares of what
-    the mean gets. The choice goes by them, or by the likelihood if another head than mse takes
-    part. Where the panel has domains, their index is an input if the options say so.
+    The table of losses has the columns `naive` (the last value repeated), `mean` (of the windows
+    learned from), the candidates and `chosen`; its numbers are mean squared errors in variances of
+    all rows, of a label the Brier score. The choice goes by them, or by the likelihood if another
+    head than mse takes part. Where the panel has domains, their index is an input if the options
+    say so.
     """
     options, context = options or ForecastOptions(), context or FitContext()
     domains = len(windows.panel.domain_names) if options.domain_input else 0
     fits = _Fits(windows, options, context)
     for settings in candidates(options, windows, domains if domains > 1 else 0):
-        if not context.plan.leaves_out(settings.kind):
+        if not context.plan.leaves_out(settings.kind) and fits.can_win(settings):
             fits.comparison.add(fits.fitted(settings))
     comparison, by_likelihood = fits.comparison, options.head != "mse"
     chosen = comparison.choose(by_likelihood)
     nll = comparison.nlls(chosen) if by_likelihood else None
-    return Fitted(chosen, comparison.losses(chosen), fits.early, fits.late, nll)
+    joint = fits.joint if options.forecaster == "auto" else None
+    return Fitted(chosen, comparison.losses(chosen), fits.early, fits.late, nll, joint)
 
 
 class _Fits:
@@ -122,7 +138,33 @@ class _Fits:
         self.tuning, judging = (
             self.late.at(places[part::2]).sample(MOST_HELD_OUT, rng) for part in (0, 1)
         )
-        self.comparison = Comparison(judging)
+        self.comparison = Comparison(judging, self.early.spread(MOST_HELD_OUT).targets().mean(0))
+
+    def can_win(self, settings: ForecasterSettings) -> bool:
+        """Whether a candidate of `auto` may hold something that the simpler ones do not.
+
+        Networks and trees are tried where some target follows a joint function of its inputs; a
+        network also where it is asked for more than the mean.
+        """
+        if self.options.forecaster != "auto" or settings.closed_form:
+            return True
+        if self.options.head != "mse" and isinstance(settings, TrainedSettings):
+            return True
+        return isinstance(settings, Dictionary) or bool(self.joint)
+
+    @cached_property
+    def joint(self) -> frozenset[int]:
+        """The target columns that follow a joint function of their inputs, as far as scans see."""
+        columns = range(self.windows.shape[1])
+        members = self.comparison.members
+        dictionaries = [m for m in members if isinstance(m.settings, Dictionary)]
+        if dictionaries:
+            return frozenset(c for c in columns if any(m.offers(c) for m in dictionaries))
+        rivals = [m for m in members if m.settings.closed_form]
+        if not rivals or learners(self.windows):  # the plan left the dictionary out
+            return frozenset(columns)
+        left = partial(self.comparison.residuals, rivals)
+        return columns_with_products(self.early, left, self.strongest)
 
     def fitted(self, settings: ForecasterSettings) -> Forecaster:
         """A candidate, built, constrained and fitted."""
@@ -132,11 +174,14 @@ class _Fits:
         if context.allowed is not None:
             member.constrain(context.allowed)
         if member.reads_few:
-            member.read_only(self.strongest)
+            member.read_only(self.strongest.sort(dim=1).values)
         to_beat = partial(comparison.to_beat, member) if comparison.members else None
         seconds = context.plan.seconds(settings.kind)
+        columns = None
+        if self.options.forecaster == "auto" and type(settings) in LEARNERS[1:]:
+            columns = tuple(sorted(self.joint))
         fit_data = FitData(
-            self.early, self.tuning, context.seed, context.progress, to_beat, seconds
+            self.early, self.tuning, context.seed, context.progress, to_beat, seconds, columns
         )
         member.fit(fit_data)
         return member.eval().requires_grad_(False)
@@ -181,7 +226,8 @@ def specs_tried(options: ForecastOptions, windows: Windows) -> list[ForecasterSe
     """What is fitted, simple to rich: the forecaster asked for, or those of `auto`.
 
     With few windows of a noisy system networks take far longer and do not rank the inputs better;
-    with many inputs the transformer takes many times as long as MLPs that read the same ones.
+    with many inputs the transformer takes many times as long as MLPs that read the same ones. Where
+    dictionaries and trees take part, networks need many windows to add to them (bench calibration).
     """
     asked = options.forecaster
     if isinstance(asked, ForecasterSpec):
@@ -190,10 +236,21 @@ def specs_tried(options: ForecastOptions, windows: Windows) -> list[ForecasterSe
     if asked != "auto":
         kinds = [ForecasterSpec.named(asked)]
     else:
-        kinds += closed_forms(windows)
-        if len(windows) >= NEURAL_FROM or options.head != "mse":
+        kinds += [*closed_forms(windows), *learners(windows)]
+        least = NEURAL_BESIDE_LEARNERS_FROM if learners(windows) else NEURAL_FROM
+        if len(windows) >= least or options.head != "mse":
             kinds += NETWORKS if windows.inputs <= MANY else NETWORKS[:1]
-    return [_as_settings(kind.of_preset(options.preset)) for kind in kinds]
+        elif learners(windows) and len(windows) < FEW_FOR_LEARNERS:
+            kinds.append(VectorTransformer)
+    found = [_as_settings(kind.of_preset(options.preset)) for kind in kinds]
+    return found if asked != "auto" else [_of_auto(settings) for settings in found]
+
+
+def _of_auto(settings: ForecasterSettings) -> ForecasterSettings:
+    """What a scan finds decides here whether networks are trained: it has to be sure."""
+    if isinstance(settings, Dictionary):
+        return settings.model_copy(update={"level": STRICT_LEVEL})
+    return settings
 
 
 def _as_settings(spec: ForecasterSpec) -> ForecasterSettings:
@@ -207,6 +264,17 @@ def closed_forms(windows: Windows) -> list[type[ForecasterSettings]]:
         windows.inputs <= MOST_CURVED and len(windows) >= WINDOWS_PER_CURVE * windows.inputs
     )
     return [kind for kind in CLOSED_FORMS if curves or kind().features(1) == 1]
+
+
+def learners(windows: Windows) -> list[type[ForecasterSettings]]:
+    """Those of `auto` that look for joint functions, where inputs are few and rows enough."""
+    return LEARNERS if affords_learners(windows.inputs, len(windows)) else []
+
+
+def affords_learners(inputs: int, windows: int) -> bool:
+    """Whether joint functions of so many inputs can be looked for in so many windows."""
+    least = max(LEAST_TO_LEARN, WINDOWS_PER_LEARNED * inputs)
+    return inputs <= MOST_LEARNED and windows >= least
 
 
 def build_saved(kind: str, shape: tuple[int, int], settings: dict[str, object]) -> Forecaster:
@@ -231,19 +299,20 @@ def strongest_inputs(models: Sequence[Forecaster], windows: Windows) -> Tensor:
     """The places step * variable of every target's MOST_INPUTS strongest inputs, (target, input).
 
     Strong is what has the largest share of a target's gradient energy in any of the models. The
-    target's own latest value is always among them.
+    target's own latest value is the first of them.
     """
     sample = windows.sample(READ_WINDOWS, np.random.default_rng(0))
     shares = torch.stack([_energy_shares(model, sample) for model in models]).amax(0)
     variables = len(shares)
     own = torch.arange(variables)
     shares[own, shares.shape[1] - variables + own] = torch.inf
-    return shares.topk(MOST_INPUTS, dim=1).indices.sort(dim=1).values
+    return shares.topk(min(MOST_INPUTS, shares.shape[1]), dim=1).indices
 
 
 def _energy_shares(model: Forecaster, windows: Windows) -> Tensor:
     """Share of each target's gradient energy, (target, step * variable)."""
     device = model.get_buffer("allowed").device
+    windows = windows.at(np.arange(1)) if model.is_straight else windows
     energy = torch.zeros(windows.shape[1], windows.shape[0] * windows.shape[1])
     for batch in windows.batches(BATCH):
         window = batch.to(device)

@@ -15,6 +15,9 @@ from forecause.errors import InputError
 from forecause.graph.axes import AXES, empty_scores
 from forecause.graph.edge_table import CAUSAL, EDGE_COLUMNS, marks_of, plain_cells, plain_column
 
+EDGE = ["source", "target", "lag"]
+EVERYWHERE = "all"
+
 
 @dataclass(frozen=True, eq=False)
 class LaggedGraph:
@@ -134,16 +137,21 @@ class LaggedGraph:
     @property
     def invariant(self) -> LaggedGraph:
         """The edges found in every domain."""
-        from forecause.graph.domains import invariant
-
-        return invariant(self)
+        if not self.domains:
+            return self
+        shared = set.intersection(*(_edges(part) for part in self.domains.values()))
+        tables = [self.edges, *(part.edges for part in self.domains.values())]
+        rows = pd.concat(tables, ignore_index=True).drop_duplicates(EDGE)
+        keep = [edge in shared for edge in rows[EDGE].itertuples(index=False, name=None)]
+        edges = rows[keep].drop(columns="domains", errors="ignore")
+        return replace(self, edges=edges, domains={})
 
     @property
     def changes(self) -> pd.DataFrame:
         """Scores, per domain, of the edges that some domains have and others lack."""
-        from forecause.graph.domains import changes
-
-        return changes(self)
+        columns = {name: part.edges.set_index(EDGE)["score"] for name, part in self.domains.items()}
+        table = pd.DataFrame(columns).sort_index()
+        return table[table.isna().any(axis=1)]
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The graph as `forecause.graph/1` JSON; written to `path` if given."""
@@ -253,3 +261,19 @@ def _checked_scores(scores: pd.Series[Any]) -> pd.Series[Any]:
     if scores.dtype == object:
         raise InputError(f"Edge scores must be numbers, found {scores.iloc[0]!r}.")
     return scores.astype("float64")
+
+
+def with_domains(graph: LaggedGraph, domains: Mapping[str, LaggedGraph]) -> LaggedGraph:
+    """The graph of all data with those of its domains; the column `domains` names where an edge
+    was found, `all` if everywhere."""
+    present = {name: _edges(part) for name, part in domains.items()}
+    column = []
+    for edge in graph.edges[EDGE].itertuples(index=False, name=None):
+        found = [name for name, edges in present.items() if edge in edges]
+        column.append(EVERYWHERE if len(found) == len(present) else ", ".join(found) or None)
+    edges = graph.edges.assign(domains=pd.Series(column, dtype=object))
+    return replace(graph, edges=edges, domains=dict(domains))
+
+
+def _edges(graph: LaggedGraph) -> set[tuple[str, str, int]]:
+    return set(graph.edges[EDGE].itertuples(index=False, name=None))

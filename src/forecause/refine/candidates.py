@@ -12,18 +12,19 @@ import numpy as np
 import torch
 
 from forecause.data.panel import Panel
+from forecause.data.streams import batches_of, moments_of
 from forecause.data.windows import Windows
 from forecause.errors import InputError
 from forecause.graph.axes import by_step
 from forecause.graph.lagged import LaggedGraph
 from forecause.refine.links import Mask
-from forecause.regression.fdr import adjusted_p_values
-from forecause.regression.moments import Moments, batches_of, unexplained
+from forecause.regression.moments import unexplained
+from forecause.regression.p_values import adjusted_p_values
 from forecause.regression.residuals import Residuals
 
 Place = tuple[int, int, int]  # target, source, lag
 FDR = 0.05  # of the pairs at lag 0
-MOST_WINDOWS = 20_000  # whose residuals are correlated
+MOST_CORRELATED_WINDOWS = 20_000  # whose residuals are correlated
 
 
 @dataclass(frozen=True)
@@ -85,9 +86,9 @@ def screen_instantaneous(panel: Panel, graph: LaggedGraph, fdr: float = FDR) -> 
 
 def _residuals(panel: Panel, graph: LaggedGraph) -> Residuals:
     """What least squares on each variable's lagged parents leaves, in time order."""
-    windows = Windows.of(panel, graph.max_lag).spread(MOST_WINDOWS)
+    windows = Windows.of(panel, graph.max_lag).spread(MOST_CORRELATED_WINDOWS)
     parents = by_step(graph.adjacency.sel(lag=slice(1, None)).values)  # (target, step, source)
     allowed = torch.from_numpy(parents).flatten(1).T
-    coefficients = Moments.of(windows).solve(allowed=allowed)
+    coefficients = moments_of(windows).solve(allowed=allowed)
     left = unexplained(batches_of(windows), coefficients)
-    return Residuals.of(left.numpy(), windows)
+    return Residuals.of(left.numpy(), windows.rows, windows.panel.starts)

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from forecause.data import Panel
 from forecause.graph import LaggedGraph
+from forecause.refine.lagged import FloatArray, LaggedProducts
 from forecause.refine.links import Links, graph_of, has_cycle
-from forecause.regression.design import FloatArray, Moments
 
 PENALTY = 0.1  # the published default for both parts
 # Tight, so that weights that should be zero reach their bound.
@@ -36,11 +36,11 @@ def graph_of_links(panel: Panel, max_lag: int, links: Links) -> LaggedGraph:
 def fit_links(panel: Panel, max_lag: int, links: Links) -> FloatArray:
     """Weights (target, source, lag 0 ..) of these links."""
     free = links.allowed.transpose(2, 1, 0)
-    return fit_weights(Moments.of(panel, max_lag), PENALTY, PENALTY, free).transpose(2, 1, 0)
+    return fit_weights(LaggedProducts.of(panel, max_lag), PENALTY, PENALTY, free).transpose(2, 1, 0)
 
 
 def fit_weights(
-    moments: Moments,
+    moments: LaggedProducts,
     penalty_now: float,
     penalty_lagged: float,
     free: npt.NDArray[np.bool_] | None = None,

@@ -42,10 +42,9 @@ from forecause.refine.candidates import (
     lagged_places,
     screen_instantaneous,
 )
+from forecause.refine.lagged import LaggedProducts
 from forecause.refine.links import Links, Mask
 from forecause.refine.tigramite_search import by_target, search_latent
-from forecause.regression.design import Moments
-from forecause.regression.ols import regress
 
 LEVEL = 0.001  # of LPCMCI's tests
 INSTRUMENT_LEVEL = 0.05
@@ -165,7 +164,7 @@ def instrument_p_values(panel: Panel, places: Sequence[Place], max_lag: int) -> 
     Instruments are parents of the source that are variables without an edge of their own into the
     target; the F-test has the other parents of both ends beside them. No instrument: p = 1.
     """
-    moments = Moments.of(panel, 2 * max_lag)
+    moments = LaggedProducts.of(panel, 2 * max_lag)
     parents: list[list[tuple[int, int]]] = [[] for _ in panel.variables]
     for target, source, lag in places:
         parents[target].append((source, lag))
@@ -173,7 +172,7 @@ def instrument_p_values(panel: Panel, places: Sequence[Place], max_lag: int) -> 
 
 
 def _instrument_p_value(
-    moments: Moments, parents: list[list[tuple[int, int]]], place: Place
+    moments: LaggedProducts, parents: list[list[tuple[int, int]]], place: Place
 ) -> float:
     target, source, lag = place
     known = {variable for variable, _ in parents[target]} | {source, target}
@@ -184,5 +183,5 @@ def _instrument_p_value(
     others = {cell for cell in (*parents[target], *earlier) if cell[0] in known}
     others.discard((source, lag))
     columns = [delay * moments.variables + v for v, delay in (*instruments, *sorted(others))]
-    fit = regress(moments, np.array(columns), np.array([target]))
+    fit = moments.regress(np.array(columns), np.array([target]))
     return float(fit.group_p(np.arange(len(instruments)))[0])

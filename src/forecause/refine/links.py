@@ -31,8 +31,8 @@ class Links:
     @classmethod
     def of(cls, panel: Panel, max_lag: int, knowledge: Knowledge, first_lag: int = 0) -> Links:
         """All links, but for what is known."""
-        allowed = knowledge.allowed(panel.variables, max_lag, first_lag).values
-        required = tuple(knowledge.required(panel.variables, max_lag, first_lag))
+        known = knowledge.allowed(panel.variables, max_lag, first_lag)
+        required, allowed = tuple(knowledge.required(known)), known.values
         fixed = np.zeros(allowed.shape, dtype=bool)
         for one in required:
             if one.all_of_them:

@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
+from forecause.regression.least_squares import damped, precision, wald
+
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
@@ -91,20 +93,15 @@ class BlockMoments:
     def rises(self, penalty: Array, groups: Sequence[Index]) -> Array:
         """By how much the loss of one target rises, (group,), when a group of features goes."""
         count = self.count.sum()
-        inverse = np.asarray(np.linalg.inv(_damped(self.gram.sum(0), penalty * count)), dtype=float)
+        inverse = precision(_damped(self.gram.sum(0), penalty * count))
         beta = (inverse @ self.cross.sum(0))[:, 0]
-        return np.array([_rise(inverse, beta, g) / count if len(g) else 0.0 for g in groups])
-
-
-def _rise(inverse: Array, beta: Array, group: Index) -> float:
-    return float(beta[group] @ np.linalg.solve(inverse[np.ix_(group, group)], beta[group]))
+        return np.array(
+            [float(wald(inverse[np.ix_(g, g)], beta[g])) / count if len(g) else 0.0 for g in groups]
+        )
 
 
 def _damped(gram: Array, penalty: Array) -> Array:
-    damped = gram.copy()
-    diagonal = np.diag(gram)
-    damped[np.diag_indices_from(damped)] += penalty + JITTER * diagonal + 1e-12
-    return damped
+    return damped(gram, penalty + JITTER * np.diag(gram) + 1e-12)
 
 
 def stretches(rows: int, count: int = BLOCKS) -> list[slice]:

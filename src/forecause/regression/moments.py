@@ -7,46 +7,28 @@ batches, and what is kept of them is the sums of their products.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from scipy import stats
+from scipy.special import fdtrc
 from torch import Tensor
 
-from forecause.data.windows import Windows
 from forecause.errors import InputError
+from forecause.threads import shared
 
 BATCH = 4096
-BLOCKS = 5  # of time, each left out once to choose a penalty
-WORK = 2e11  # windows times squared features of one fit: more windows add time, hardly precision
-
+MOST_JUDGED = 256  # targets by whose left-out losses a penalty is chosen
+LEAST_NOISE = 1e-5  # as a share of the variance
+LEAST_FREEDOM = 0.05  # share of the windows left to tell the noise from
 
 Batch: TypeAlias = tuple[Tensor, Tensor]
 """Features (..., window, feature) and responses (..., window, target) of the same windows."""
-
-
-def flat(past: Tensor) -> Tensor:
-    """The linear design: past (batch, step, column) -> (batch, step * column)."""
-    return past.flatten(1)
-
-
-def batches_of(
-    windows: Windows,
-    design: Callable[[Tensor], Tensor] = flat,
-    response: Callable[[Tensor, Tensor], Tensor] | None = None,
-) -> Iterator[Batch]:
-    """Features and responses of all windows, in float64.
-
-    `design` maps the past of a batch to features, `response` past and target to what is explained,
-    which is otherwise the target itself.
-    """
-    for window in windows.batches(BATCH):
-        past, target = window.past.double(), window.target.double()
-        yield design(past), response(past, target) if response else target
 
 
 @dataclass(frozen=True)
@@ -65,32 +47,14 @@ class Moments:
     def summed(cls, batches: Iterable[Batch]) -> Moments:
         """Sum over batches of features and responses."""
         count, total = 0, list[Tensor]()
-        for features, responses in batches:
-            rows = with_intercept(features)
-            products = rows.mT @ rows, rows.mT @ responses, responses.square().sum(-2)
-            parts = [part.double() for part in products]
-            total = [a.add_(b) for a, b in zip(total, parts, strict=True)] if total else parts
-            count += responses.shape[-2]
+        left = iter(batches)
+        first = next(left)
+        width, targets = first[0].shape[-1] + 1, first[1].shape[-1]
+        work = 2 * first[0].numel() * (width + targets)
+        for rows, *products in shared(_products, chain([first], left), work):
+            total = [a.add_(b) for a, b in zip(total, products, strict=True)] if total else products
+            count += rows
         return cls(count, *total)
-
-    @classmethod
-    def of(
-        cls,
-        windows: Windows,
-        design: Callable[[Tensor], Tensor] = flat,
-        response: Callable[[Tensor, Tensor], Tensor] | None = None,
-    ) -> Moments:
-        """Stream the windows once; see `batches_of`."""
-        return cls.summed(batches_of(windows, design, response))
-
-    @classmethod
-    def by_block(
-        cls, windows: Windows, design: Callable[[Tensor], Tensor], features: int
-    ) -> list[Moments]:
-        """The moments of BLOCKS consecutive stretches of the windows, or of a sample of them."""
-        windows = windows.sample(int(WORK / features**2), np.random.default_rng(0))
-        pieces = np.array_split(np.arange(len(windows)), BLOCKS)
-        return [cls.of(windows.at(piece), design) for piece in pieces if len(piece)]
 
     @classmethod
     def added(cls, parts: Sequence[Moments]) -> Moments:
@@ -101,6 +65,15 @@ class Moments:
             torch.stack([part.cross for part in parts]).sum(0),
             torch.stack([part.square for part in parts]).sum(0),
         )
+
+    def of_targets(self, targets: Tensor | Sequence[int]) -> Moments:
+        """The moments of some of the targets (target,)."""
+        return replace(self, cross=self.cross[:, targets], square=self.square[targets])
+
+    def of_features(self, features: npt.NDArray[np.int64]) -> Moments:
+        """The moments of the intercept and some of the features (feature,)."""
+        rows = torch.cat([torch.zeros(1, dtype=torch.long), torch.from_numpy(features) + 1])
+        return replace(self, gram=self.gram[rows[:, None], rows], cross=self.cross[rows])
 
     def without(self, part: Moments) -> Moments:
         """The moments of everything but a part."""
@@ -154,8 +127,7 @@ class Moments:
 
     def inverse(self) -> Tensor:
         """Inverse of the Gram matrix, with a touch of ridge against features that never vary."""
-        ridge = torch.eye(len(self.gram), dtype=torch.float64) * (self.count * 1e-10)
-        return torch.linalg.inv(self.gram + ridge)
+        return torch.linalg.inv(self.gram + self.penalty())
 
     def group_p_values(self, groups: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.float64]:
         """F-test that all coefficients of a group are zero, (target, group).
@@ -173,15 +145,24 @@ class Moments:
             if not len(rows):
                 continue
             beta = coefficients[rows]
-            explained = (beta * torch.linalg.solve(inverse[rows][:, rows], beta)).sum(0)
+            explained = wald(inverse[rows][:, rows], beta.T)
             f = (explained / len(rows) / variance).numpy()
-            p_values[:, g] = stats.f.sf(f, len(rows), freedom)
+            p_values[:, g] = fdtrc(len(rows), freedom, f)
         return p_values
 
     def _per_regression(self, axes: int) -> Tensor:
         """The count, with so many axes behind those of several regressions."""
         count = torch.as_tensor(self.count, dtype=torch.float64)
         return count.reshape(*count.shape, *[1] * axes)
+
+
+def _products(batch: Batch) -> tuple[int, Tensor, Tensor, Tensor]:
+    """What a batch adds to the moments; its number of windows comes first."""
+    features, responses = batch
+    rows = with_intercept(features)
+    products = rows.mT @ rows, rows.mT @ responses, responses.square().sum(-2)
+    gram, cross, square = (part.double() for part in products)
+    return responses.shape[-2], gram, cross, square
 
 
 def unexplained(batches: Iterable[Batch], coefficients: Tensor) -> Tensor:
@@ -198,22 +179,32 @@ def with_intercept(features: Tensor) -> Tensor:
     return torch.cat([torch.ones_like(features[..., :1]), features], dim=-1)
 
 
-def cross_validated(blocks: Sequence[Moments], ridges: Sequence[float], allowed: Tensor) -> Tensor:
+def cross_validated(
+    blocks: Sequence[Moments], ridges: Sequence[float], allowed: Tensor | None = None
+) -> Tensor:
     """Coefficients with the penalty that forecasts left-out blocks of time best.
 
     One penalty for all targets: shrunk by different amounts, their slopes could not be compared.
+    Of very many targets some are judged.
     """
     whole = Moments.added(blocks)
     if len(blocks) < 2:
         return whole.solve(max(ridges), allowed)
 
+    seen, judges, own = allowed, blocks, whole
+    if whole.gram.dim() == 2:
+        looked = torch.arange(0, len(whole.square), -(-len(whole.square) // MOST_JUDGED))
+        seen = None if allowed is None else allowed[:, looked]
+        judges, own = [block.of_targets(looked) for block in blocks], whole.of_targets(looked)
+
+    def left_out_loss(block: Moments, ridge: float) -> float:
+        loss = block.loss(own.without(block).solve(ridge, seen))
+        return float(loss.sum()) * int(block.count)
+
     def judged(ridge: float) -> float:
-        total = 0.0
-        for block in blocks:
-            total += float(block.loss(whole.without(block).solve(ridge, allowed)).sum()) * int(
-                block.count
-            )
-        return total
+        width = own.gram.shape[-1]
+        work = 2 * own.gram.numel() * (width / 6 + 2 * own.cross.shape[-1])
+        return sum(shared(partial(left_out_loss, ridge=ridge), judges, work))
 
     best, least, worse = ridges[0], math.inf, 0
     for ridge in ridges:  # ascending: once the loss has risen twice it will not fall again
@@ -224,6 +215,50 @@ def cross_validated(blocks: Sequence[Moments], ridges: Sequence[float], allowed:
         if worse == 2:
             break
     return whole.solve(best, allowed)
+
+
+class RidgeSystems(NamedTuple):
+    """Coefficients of several systems and how sure they are."""
+
+    found: Tensor  # (system, feature, target), 0 for features that were left out
+    z_squares: Tensor  # (system, feature, target)
+    noise: Tensor  # (system, target), the variance left
+
+
+def ridge_of_systems(
+    gram: Tensor, cross: Tensor, variance: Tensor, penalty: float, count: float, kept: slice
+) -> RidgeSystems:
+    """Ridge regression on the features that are kept, of many systems at once.
+
+    Moments are centred and divided by `count`: gram (system, feature, feature), cross (system,
+    feature, target), variance (system, target).
+    """
+    gram, part = gram[:, kept, kept], cross[:, kept]
+    ridge = penalty / count * torch.eye(gram.shape[-1], dtype=gram.dtype, device=gram.device)
+    inverse = torch.linalg.inv(gram + ridge)
+    spread = inverse.diagonal(dim1=1, dim2=2)
+    solution = inverse @ part
+    explained = (solution * (2 * part - gram @ solution)).sum(1)
+    freedom = gram.shape[-1] - penalty / count * spread.sum(1)  # effective parameters
+    left = (1 - freedom / count).clamp(min=LEAST_FREEDOM)[:, None]
+    noise = ((variance - explained) / left).clamp(min=LEAST_NOISE * variance, max=variance)
+    found, squares = torch.zeros_like(cross), torch.zeros_like(cross)
+    found[:, kept] = solution
+    squares[:, kept] = solution.square() * count / (spread[..., None] * noise[:, None])
+    return RidgeSystems(found, squares, noise)
+
+
+def wald(covariance: Tensor, beta: Tensor) -> Tensor:
+    """beta' covariance^-1 beta (...) of coefficients (..., feature)."""
+    return (beta * pulled(covariance, beta[..., None])[..., 0]).sum(-1)
+
+
+def pulled(covariance: Tensor, values: Tensor) -> Tensor:
+    """covariance^-1 values (..., feature, draw); of single features, which may be millions, a
+    division."""
+    if covariance.shape[-1] == 1:
+        return values / covariance.clamp(min=torch.finfo(covariance.dtype).tiny)
+    return torch.linalg.solve(covariance, values)
 
 
 def _solved(gram: Tensor, cross: Tensor) -> Tensor:

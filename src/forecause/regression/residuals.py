@@ -6,12 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
-from torch import Tensor
-
-from forecause.data.windows import Windows
+from scipy.special import ndtr
 
 Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
 
 FEWEST_PAIRS = 50  # moments to correlate over
 
@@ -25,10 +23,9 @@ class Residuals:
     stretch: npt.NDArray[np.int64]  # (window,) which unbroken stretch the row lies in
 
     @classmethod
-    def of(cls, values: Array, windows: Windows) -> Residuals:
-        """Values (window, variable) that belong to these windows."""
-        stretch = np.searchsorted(windows.panel.starts, windows.rows, side="right")
-        return cls(values, windows.rows, stretch)
+    def of(cls, values: Array, rows: Index, starts: Index) -> Residuals:
+        """Values (window, variable) of these rows; unbroken stretches begin at `starts`."""
+        return cls(values, rows, np.searchsorted(starts, rows, side="right"))
 
     def correlation(self, lag: int, least: float = 0.0) -> tuple[Array, Array]:
         """Correlation of each variable now with each `lag` rows earlier, and its p-value.
@@ -51,7 +48,7 @@ class Residuals:
         else:
             noise = ((a[:, i] * b[:, j]) ** 2).sum(0)
         z = products[i, j] / np.maximum(np.sqrt(noise), 1e-300)
-        p_values[i, j] = 2 * stats.norm.sf(np.abs(z))
+        p_values[i, j] = 2 * ndtr(-np.abs(z))
         return correlation, p_values
 
     def _pairs(self, lag: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -59,9 +56,3 @@ class Residuals:
         place = np.searchsorted(self.rows, self.rows - lag)
         found = (self.rows[place] == self.rows - lag) & (self.stretch[place] == self.stretch)
         return np.flatnonzero(found), place[found]
-
-
-def clearly_better(errors: Tensor, rival: Tensor, by: float = 1.0) -> bool:
-    """Whether the rival's errors (window,) are lower by more than so many standard errors."""
-    gain = (errors - rival).double().numpy()
-    return bool(gain.mean() > by * gain.std() / np.sqrt(len(gain)))

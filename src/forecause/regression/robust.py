@@ -8,14 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import torch
-from scipy import stats
+from scipy.special import betaincinv, fdtrc
 from torch import Tensor
 
-from forecause.regression.designs import Design
-from forecause.regression.moments import BATCH, Batch, Moments, with_intercept
-from forecause.regression.sample import Sample
+from forecause.regression.least_squares import pseudo_inverse
+from forecause.regression.least_squares import wald as wald_statistic
+from forecause.regression.moments import BATCH, Batch, Moments, pulled, wald, with_intercept
+from forecause.regression.sample import Design, Sample
+from forecause.threads import shared
 
 NUMBERS = 8_000_000  # held at once while products are summed
+PIECE = 2_000_000  # the same for arrays held in memory
+LARGEST_LEVERAGE = 0.99
 BLOCKS = 40  # of time, which resampling keeps whole
 
 Array = npt.NDArray[np.float64]
@@ -28,13 +32,25 @@ class _Class:
     groups: npt.NDArray[np.int64]  # (group,) their places among all groups
     beta: Tensor
     covariance: Tensor  # (target, group, feature, feature)
-    influence: Tensor  # (target, group, feature, block): what each block adds to beta
+    influence: Tensor  # (target, group, feature, block): what each block adds, in float32
 
-    def p_values(self, beta: Tensor, freedom: int) -> Array:
+    def p_values(self, freedom: int) -> Array:
         """Of no effect, (target, group)."""
-        solved = torch.linalg.solve(self.covariance, beta[..., None])[..., 0]
-        wald = (beta * solved).sum(-1) / beta.shape[-1]
-        return np.asarray(stats.f.sf(wald.numpy(), beta.shape[-1], freedom))
+        size = self.beta.shape[-1]
+        return f_p_values(wald(self.covariance, self.beta).numpy() / size, size, freedom)
+
+    def stability(self, weights: Tensor, levels: Array, freedom: int) -> Array:
+        """Share of resamples with weights (block, draw) whose p-value is at most the target's
+        level (target,), (target, group): those whose statistic reaches the level's own."""
+        size = self.beta.shape[-1]
+        least = torch.from_numpy(size * f_statistic(levels, size, freedom))
+        numbers = self.beta[0].numel() * weights.shape[1]
+        parts = []
+        for some in torch.arange(len(self.beta)).split(max(1, NUMBERS // numbers)):
+            moved = self.influence[some].double() @ weights + self.beta[some, ..., None]
+            statistic = (moved * pulled(self.covariance[some], moved)).sum(-2)
+            parts.append((statistic >= least[some, None, None]).double().mean(-1))
+        return np.asarray(torch.cat(parts).numpy())
 
 
 @dataclass(frozen=True)
@@ -64,7 +80,7 @@ class Wald:
     def p_values(self) -> Array:
         found = np.ones(self.shape)
         for one in self.classes:
-            found[:, one.groups] = one.p_values(one.beta, self.freedom)
+            found[:, one.groups] = one.p_values(self.freedom)
         return found
 
     def stability(self, levels: Array, draws: int, rng: np.random.Generator) -> Array:
@@ -77,10 +93,9 @@ class Wald:
         for one in self.classes:
             blocks = one.influence.shape[-1]
             weights = rng.multinomial(blocks, np.full(blocks, 1 / blocks), size=draws) - 1.0
-            for extra in torch.from_numpy(weights):
-                drawn = one.p_values(one.beta + one.influence @ extra, self.freedom)
-                found[:, one.groups] += drawn <= levels[:, None]
-        return found / draws
+            drawn = torch.from_numpy(weights).T
+            found[:, one.groups] = one.stability(drawn, levels, self.freedom)
+        return found
 
 
 def batches_of_sample(sample: Sample, design: Design, targets: Sequence[int]) -> Iterator[Batch]:
@@ -101,33 +116,50 @@ def _classes(
     With h = (Z'Z)^-1 z and e the error over 1 - leverage, the covariance is the sum of h h' e^2
     and the influence of a block of time the sum of h e.
     """
-    inverse = torch.linalg.inv(moments.gram + moments.penalty())
+    inverse = moments.inverse()
     coefficients = inverse @ moments.cross
     sizes = np.array([len(m) for m in members])
     kinds = [np.flatnonzero(sizes == size) for size in np.unique(sizes[sizes > 0])]
     rows = [
         torch.stack([members[g] for g in groups.tolist()]) for groups in kinds
     ]  # (group, feature)
-    spread = [torch.zeros(len(targets), *r.shape, r.shape[1], dtype=torch.float64) for r in rows]
-    influence = []
+    shapes = [(len(targets), *r.shape, r.shape[1]) for r in rows]
     widest = max([len(inverse), *(r.numel() * r.shape[1] for r in rows)])
     size = max(64, min(BATCH, NUMBERS // widest))
-    for block in sample.blocks(BLOCKS):
-        added = torch.zeros(len(inverse), len(targets), dtype=torch.float64)
-        for batch in block.batches(size):
+
+    length = max(1, -(-len(sample) // BLOCKS))  # of a block of time
+    pieces = [p for part in sample.rows for p in part.split(length * max(1, size // length))]
+
+    def summed(piece: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """Of some blocks: sums of h e (block, feature, target), and of h h' e^2 for every size."""
+        added = torch.zeros(-(-len(piece) // length), len(inverse), len(targets)).double()
+        spread = [torch.zeros(shape, dtype=torch.float64) for shape in shapes]
+        for batch in piece.split(size if size < length else len(piece)):
             z = with_intercept(design.features(batch))
             h = z @ inverse
-            leverage = (z * h).sum(1, keepdim=True).clamp(max=0.99)
+            leverage = (z * h).sum(1, keepdim=True).clamp(max=LARGEST_LEVERAGE)
             errors = sample.following(batch, list(targets)) - z @ coefficients
             errors = errors / (1 - leverage)
-            added += h.T @ errors
+            by_block = zip(h.split(length), errors.split(length), strict=True)
+            for place, (own, left) in enumerate(by_block):
+                added[place] += own.T @ left
             for total, chosen in zip(spread, rows, strict=True):
                 _add_weighted_products(total, h, chosen, errors.square())
-        influence.append(added)
-    every = torch.stack(influence, dim=-1)  # (feature, target, block)
+        return added, spread
+
+    blocks = sum(-(-len(part) // length) for part in sample.rows)
+    influence = torch.empty(blocks, len(inverse), len(targets))
+    filled = 0
+    every = [torch.zeros(shape, dtype=torch.float64) for shape in shapes]
+    work = 2 * len(pieces[0]) * len(inverse) * (len(inverse) + 2 * len(targets))
+    for added, spread in shared(summed, pieces, work):
+        influence[filled : filled + len(added)] = added
+        filled += len(added)
+        for total, part in zip(every, spread, strict=True):
+            total += part
     return [
-        _Class(g, _by_target(coefficients[r]), s, _by_target(every[r]))
-        for g, r, s in zip(kinds, rows, spread, strict=True)
+        _Class(g, _by_target(coefficients[r]), s, influence[:, r].permute(3, 1, 2, 0))
+        for g, r, s in zip(kinds, rows, every, strict=True)
     ]
 
 
@@ -152,3 +184,43 @@ def _add_weighted_products(total: Tensor, h: Tensor, chosen: Tensor, weights: Te
 
 def _varying(rows: Tensor, varying: Tensor) -> Tensor:
     return rows[varying[rows]]
+
+
+def wald_p_values(design: Array, targets: Array, groups: int, size: int) -> Array:
+    """HC3 tests of `groups` groups of `size` columns each, from the first column on.
+
+    design (window, column), targets (window, target) -> (target, group).
+    """
+    scaled = design / np.maximum(np.sqrt((design**2).mean(0)), 1e-300)
+    inverse = pseudo_inverse(scaled.T @ scaled)
+    influence = scaled @ inverse  # (window, column)
+    leverage = (influence * scaled).sum(1, keepdims=True)
+    coefficients = influence.T @ targets  # (column, target)
+    errors = targets - scaled @ coefficients
+    errors /= 1 - np.minimum(leverage, LARGEST_LEVERAGE)
+    weights = errors**2
+    freedom = max(len(design) - design.shape[1], 1)
+    own = influence[:, : groups * size].reshape(len(design), groups, size)
+    step = max(1, PIECE // (groups * size**2))
+    covariance = np.zeros((targets.shape[1], groups * size**2))
+    for start in range(0, len(design), step):
+        part = own[start : start + step]
+        outer = (part[..., :, None] * part[..., None, :]).reshape(len(part), -1)
+        covariance += weights[start : start + step].T @ outer
+    blocks = covariance.reshape(-1, groups, size, size)
+    trace = np.trace(blocks, axis1=2, axis2=3)[..., None, None]
+    blocks = blocks + (1e-10 * trace + 1e-300) * np.eye(size)
+    beta = coefficients[: groups * size].T.reshape(-1, groups, size)
+    return f_p_values(wald_statistic(blocks, beta) / size, size, freedom)
+
+
+def f_p_values(statistic: Array, size: int, freedom: int) -> Array:
+    """Chance that an F statistic of `size` and `freedom` degrees is larger than these."""
+    return np.asarray(fdtrc(size, freedom, np.maximum(statistic, 0.0)))
+
+
+def f_statistic(p_values: Array, size: int, freedom: int) -> Array:
+    """The F statistics that have these p-values; no statistic has the p-value 0."""
+    share = betaincinv(freedom / 2, size / 2, p_values)
+    with np.errstate(divide="ignore"):
+        return np.asarray(freedom / size * (1 / share - 1))

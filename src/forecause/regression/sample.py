@@ -1,19 +1,16 @@
-"""A sample of windows held in memory, for tests that go over them many times."""
+"""A sample of windows held in memory, and the features that tests make of it many times."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from forecause.data.windows import Windows
-
-MOST_WINDOWS = 100_000  # more add time, hardly edges
-BATCH = 4096
-MOST_NUMBERS = 100_000_000  # held at once: 400 MB
+Index = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,25 +19,6 @@ class Sample:
 
     rows: tuple[Tensor, ...]  # pieces that follow each other
     columns: int  # of the row to be forecast
-
-    @classmethod
-    def of(cls, windows: Windows) -> Sample:
-        """All of these windows."""
-        steps, columns = windows.shape
-        rows = torch.empty(len(windows), (steps + 1) * columns)
-        filled = 0
-        for batch in windows.batches(BATCH):
-            rows[filled : filled + len(batch)] = batch.rows.flatten(1)
-            filled += len(batch)
-        return cls((rows,), columns)
-
-    @classmethod
-    def early_and_late(cls, windows: Windows, late: float) -> tuple[Sample, Sample]:
-        """At most as many windows as are worth their time, the last in time apart."""
-        steps, columns = windows.shape
-        most = min(MOST_WINDOWS, MOST_NUMBERS // ((steps + 1) * columns))
-        early, rest = windows.sample(most, np.random.default_rng(0)).split(late)
-        return cls.of(early), cls.of(rest)
 
     def __len__(self) -> int:
         return sum(len(part) for part in self.rows)
@@ -71,6 +49,26 @@ class Sample:
     def following(self, rows: Tensor, targets: list[int]) -> Tensor:
         """What is to be forecast of some target columns, (window, target)."""
         return rows[:, -self.columns :][:, targets].double()
+
+
+@dataclass(frozen=True)
+class Design:
+    """Features of the past, and which of them belong to which input."""
+
+    places: Index  # (place,) of the columns of the past that are looked at
+    transform: Callable[[Tensor], Tensor]  # (window, place) -> (window, feature)
+    groups: list[Index]  # of feature indices
+    inputs: Index  # (group,) the input that each is; see Inputs
+    is_straight: bool = False  # the features are the places themselves
+    is_joint: bool = False  # some are products of several inputs
+
+    def features(self, rows: Tensor) -> Tensor:
+        """Features (window, feature) in float64 of windows as rows; see Sample."""
+        return self.transform(rows[:, self.places].double())
+
+    @property
+    def width(self) -> int:
+        return 1 + int(max(group.max(initial=0) for group in self.groups))
 
 
 def _thinned(part: Tensor, share: float, rng: np.random.Generator) -> Tensor:

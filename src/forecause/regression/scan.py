@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from forecause.regression.atoms import Atom, Factor, Kind, atom_of, atom_values
+from forecause.regression.least_squares import ridge_residual_of
 
 Array = npt.NDArray[np.float64]
 Single = npt.NDArray[np.float32]
@@ -27,6 +29,7 @@ MOST_COLUMNS_OF_TRIPLES = 50
 FEW_COLUMNS = 30  # up to so many, triples are made of bends too
 LEVEL = 0.005  # of a scan as a whole: the chance to propose anything where there is nothing
 LEAST_T = 3.5  # heteroscedastic t-value of an atom that is kept
+LEAST_Z = 3.0  # of an atom that is proposed
 PROPOSALS = 12  # of one scan, that are looked at more closely
 
 WAVE_RATES = np.arange(2.0, 32.01, 0.25)  # of single inputs
@@ -41,6 +44,30 @@ WAVE_TRIPLES: tuple[tuple[tuple[Kind, float], ...], ...] = (
     (("sin", 1.0), ("cos", 1.0)),
     (("sin", 1.6), ("cos", 1.6)),
 )
+
+
+@dataclass(frozen=True, eq=False)
+class InputGroups:
+    """Groups of input columns that are tested together (one column, or all levels of a label)."""
+
+    groups: tuple[Index, ...]
+    curved: npt.NDArray[np.bool_]  # (input,) whether more than a line can be made of a column
+
+    @classmethod
+    def single(cls, inputs: int) -> InputGroups:
+        """Every one of `inputs` columns is a candidate of its own and a number."""
+        groups = tuple(np.array([i]) for i in range(inputs))
+        return cls(groups, np.ones(inputs, dtype=bool))
+
+    @cached_property
+    def tested(self) -> Index:
+        """The columns that belong to a group, in order."""
+        return np.unique(np.concatenate(self.groups)).astype(np.int64)
+
+    @cached_property
+    def scanned(self) -> Index:
+        """The columns whose waves and products are looked for."""
+        return np.intersect1d(self.tested, np.flatnonzero(self.curved)).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -167,8 +194,22 @@ def confirmed(
     if not atoms:
         return []
     values = atom_values(atoms, inputs)
-    left = without(features, values)
+    left = ridge_residual_of(values, features)
     return [atoms[i] for i in _pursuit(left, residual.copy(), most)]
+
+
+def beyond(
+    atoms: Sequence[Atom], inputs: Array, residual: Array, features: Array, level: float
+) -> list[Atom]:
+    """The atoms that a residual (row,) follows once features (row, feature) are taken off them.
+
+    `level` is the chance that one without effect is taken to be followed.
+    """
+    if not atoms:
+        return []
+    products = ridge_residual_of(atom_values(atoms, inputs), features) * residual[:, None]
+    t = np.abs(products.sum(0)) / np.sqrt((products**2).sum(0) + 1e-12)
+    return [atom for atom, value in zip(atoms, t, strict=True) if value > -ndtri(level / 2)]
 
 
 def _pursuit(values: Array, residual: Array, most: int) -> list[int]:
@@ -190,14 +231,6 @@ def _pursuit(values: Array, residual: Array, most: int) -> list[int]:
     return taken
 
 
-def without(features: Array, values: Array) -> Array:
-    """Values (row, ...) less what features (row, feature) explain of them."""
-    gram = features.T @ features
-    gram[np.diag_indices_from(gram)] *= 1 + 1e-6
-    gram[np.diag_indices_from(gram)] += 1e-9
-    return np.asarray(values - features @ np.linalg.solve(gram, features.T @ values))
-
-
 def _factors(
     columns: Index, functions: Sequence[tuple[Kind, float]], inputs: Array
 ) -> list[Factor]:
@@ -216,9 +249,10 @@ def _unit(values: Array | Single) -> Single:
 
 
 def _largest(values: Single, count: int) -> Index:
-    count = min(count, len(values))
-    picks = np.argpartition(values, -count)[-count:]
-    return np.asarray(picks[np.argsort(-values[picks], kind="stable")], dtype=np.int64)
+    """Places of the largest values; of those that stand out from nothing none is looked for."""
+    picks = np.flatnonzero(values > LEAST_Z)
+    order = np.argsort(-values[picks], kind="stable")[:count]
+    return np.asarray(picks[order], dtype=np.int64)
 
 
 def _thinned(rows: int, most: int) -> Index:

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from forecause.data.sampling import delay_text, lag_text
 from forecause.errors import InputError
 from forecause.graph.edge_table import edge_records
+from forecause.graph.formats.json_format import MOST_SCORES
 from forecause.graph.lagged import LaggedGraph
-from forecause.report.history import lag_text, short
-from forecause.report.layout import positions
-from forecause.report.words import chosen_losses, edge_sentence
+from forecause.report.history import short
+from forecause.report.layout import grouped, positions
+from forecause.report.words import chosen_losses, edge_sentence, top_links
 
 if TYPE_CHECKING:
     from forecause.result import Result
@@ -21,6 +23,10 @@ FORMAT = "forecause.report/1"
 GLOSSARY = {
     "score": "How much the forecast of the target depends on this input; what edges are chosen by.",
     "effect": "Mean signed relevance, in standard deviations.",
+    "change": "How far the target moves, in its own units, per standard deviation of the source: "
+    "the average over the rows.",
+    "change_low": "Lower end of the 90 % confidence interval of the change.",
+    "change_high": "Upper end of the 90 % confidence interval of the change.",
     "sign": "1 raises, -1 lowers.",
     "share": "Share of all that moves the target.",
     "confidence": "One minus the q-value, unless the run says otherwise.",
@@ -47,8 +53,10 @@ def page_data(
     graph = found.graph
     others = [compare.graph] if compare else []
     if truth is not None:
-        check_same_variables(graph, truth)
-    time = found.evidence.get("time", {})
+        check_same_variables(graph, truth, "true graph")
+    if compare is not None:
+        check_same_variables(graph, compare.graph, "other run")
+    time = found.timing
     return {
         "format": FORMAT,
         "graph": document(graph),
@@ -57,6 +65,8 @@ def page_data(
         "layout": _layout(graph, others),
         "signs": _signs(found),
         "sentences": sentences(found),
+        "links": top_links(found),
+        "delays": [delay_text(lag, time) for lag in range(_longest(graph, others) + 1)],
         "lag_names": [lag_text(lag, time) for lag in range(_longest(graph, others) + 1)],
         "glossary": GLOSSARY,
         "sd": short(found.data.spread),
@@ -65,32 +75,36 @@ def page_data(
 
 
 def document(graph: LaggedGraph) -> Any:
-    """The graph as the plain content of its JSON file."""
-    return json.loads(graph.to_json())
+    """The graph as the plain content of its JSON file, without scores that it holds in part."""
+    content = json.loads(graph.to_json())
+    for part in (content, *content.get("domains", {}).values()):
+        part.pop("strongest_scores", None)
+    return content
 
 
 def sentences(found: Result) -> list[str]:
     """One sentence of evidence per edge, in the order of the edge table."""
     place = {name: i for i, name in enumerate(found.graph.variables)}
     shown = {tuple(entry["edge"]): entry for entry in found.evidence.get("edges", [])}
-    time, spread = found.evidence.get("time", {}), found.data.spread
-    return [
-        edge_sentence(
-            edge,
-            shown.get((place[str(edge["source"])], place[str(edge["target"])], edge["lag"])),
-            float(spread[place[str(edge["target"])]]),
-            time,
-        )
-        for edge in edge_records(found.graph.edges)
-    ]
+    time, spread = found.timing, found.data.spread.tolist()
+    told = []
+    for edge in edge_records(found.graph.edges):
+        source, target = place[str(edge["source"])], place[str(edge["target"])]
+        curves = shown.get((source, target, edge["lag"]))
+        told.append(edge_sentence(edge, curves, time, spread[source], spread[target]))
+    return told
 
 
-def check_same_variables(graph: LaggedGraph, truth: LaggedGraph) -> None:
-    """A truth must speak of the variables that were analysed."""
-    if set(graph.variables) != set(truth.variables):
-        differing = sorted(set(graph.variables) ^ set(truth.variables))[:5]
+def check_same_variables(graph: LaggedGraph, other: LaggedGraph, what: str) -> None:
+    """Another graph must speak of the variables that were analysed."""
+    only = {
+        "only in this run": sorted(set(graph.variables) - set(other.variables)),
+        f"only in the {what}": sorted(set(other.variables) - set(graph.variables)),
+    }
+    differing = [f"{', '.join(names[:5])} {where}" for where, names in only.items() if names]
+    if differing:
         raise InputError(
-            f"The true graph must have the variables of the run; these differ: {differing}."
+            f"The {what} must have the variables of this run; {' and '.join(differing)}."
         )
 
 
@@ -107,17 +121,20 @@ def _other_run(found: Result, other: Result) -> dict[str, Any]:
 
 
 def _layout(graph: LaggedGraph, others: list[LaggedGraph]) -> dict[str, Any]:
-    """All variables that any of the graphs has, and their places."""
+    """The variables, their places, and the order in which linked ones stand together."""
     graphs = [graph, *graph.domains.values(), *others]
-    names = list(dict.fromkeys(name for g in graphs for name in g.variables))
     longest = max(g.max_lag for g in graphs)
-    widened = [LaggedGraph(tuple(names), longest, g.edges) for g in graphs]
-    return {"names": names, "places": positions(widened).round(4).tolist()}
+    alike = [LaggedGraph(graph.variables, longest, g.edges) for g in graphs]
+    return {
+        "names": list(graph.variables),
+        "places": positions(alike).round(4).tolist(),
+        "order": grouped(alike),
+    }
 
 
 def _signs(found: Result) -> str:
     """One of + - 0 for every candidate, in the order (target, source, lag)."""
-    if "effect" not in found.relevance:
+    if "effect" not in found.relevance or found.relevance["effect"].size > MOST_SCORES:
         return ""
     signs = np.sign(np.nan_to_num(found.relevance["effect"].values)).astype(int).ravel()
     return "".join("0+-"[sign] for sign in signs)

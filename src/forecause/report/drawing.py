@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import PowerNorm
+from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch
 from matplotlib.path import Path
 from matplotlib.ticker import MaxNLocator
@@ -22,6 +23,8 @@ from forecause.report.layout import WIDE, positions
 from forecause.report.words import direction
 
 COLOURS = {"raises": "#0072b2", "lowers": "#d55e00", "moves": "#6c7480"}
+LEGEND = {"raises": "raises", "lowers": "lowers", "moves": "either, by the state"}
+LINES: dict[str, Literal["-", "--", ":"]] = {"firm": "-", "likely": "--", "tentative": ":"}
 PREDICTED, TRUE, OTHER = "#d55e00", "#009e73", "#9aa5b1"
 LAG_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 TRIANGLE = 0.38  # of a cell
@@ -45,18 +48,60 @@ def summary_graph(axes: Axes, graph: LaggedGraph, self_links: bool) -> None:
     top = _top(graph)
     for (source, target), edges in pairs.items():
         label = ", ".join(str(lag) for lag in sorted(edge["lag"] for edge in edges))
-        verbs = {direction(edge) for edge in edges}
-        colour = COLOURS[verbs.pop() if len(verbs) == 1 else "moves"]
-        width = _width(edges[0]["score"], top)
+        verb, mixed = dominant(edges)
+        label += " ±" if mixed else ""
+        colour, width = COLOURS[verb], _width(edges[0]["score"], top)
+        style = LINES.get(str(edges[0].get("grade")), "-")
         start, end = places[index[source]], places[index[target]]
         if source == target:
             axes.set_ylim(-1.5, 1.5)
-            _loop(axes, start, label, colour, width)
+            _loop(axes, start, label, colour, width, style)
         else:
-            _arrow(axes, start, end, label, colour, width)
+            _arrow(axes, start, end, label, colour, width, style, (source, target))
     for name, (x, y) in zip(graph.variables, places, strict=True):
         box = {"boxstyle": "round,pad=0.35", "fc": "white", "ec": "#56616f", "lw": 0.8}
         axes.text(x, y, plain(name), ha="center", va="center", fontsize=9, bbox=box, zorder=5)
+    _legend(axes, graph, [dominant(edges) for edges in pairs.values()], "number: delay in rows")
+
+
+def dominant(edges: Sequence[Mapping[str, Any]]) -> tuple[str, bool]:
+    """The direction with the larger sum of scores, and whether there are both directions."""
+    sums: dict[str, float] = {}
+    for edge in edges:
+        verb = direction(edge)
+        sums[verb] = sums.get(verb, 0.0) + max(float(edge["score"]), 0.0)
+    return max(sums, key=lambda verb: sums[verb]), {"raises", "lowers"} <= set(sums)
+
+
+def _legend(
+    axes: Axes, graph: LaggedGraph, drawn: Sequence[tuple[str, bool]], note: str = ""
+) -> None:
+    """What colours, widths and lines mean, of those that occur, below the picture."""
+    entries = [
+        Line2D([], [], color=COLOURS[verb], linewidth=2, label=LEGEND[verb])
+        for verb in COLOURS
+        if any(verb == one for one, _ in drawn)
+    ]
+    scores = [float(score) for score in graph.edges["score"] if score > 0]
+    for score in sorted({min(scores), max(scores)}) if scores else []:
+        width, label = _width(score, _top(graph)), f"score {score:.2g}"
+        entries.append(Line2D([], [], color="#56616f", linewidth=width, label=label))
+    grades = set(graph.edges["grade"]) if "grade" in graph.edges else set()
+    for grade in [name for name in LINES if name in grades]:
+        entries.append(Line2D([], [], color="#56616f", linestyle=LINES[grade], label=grade))
+    if any(mixed for _, mixed in drawn):
+        note += " · ±: the other way at a further delay"
+    if entries:
+        axes.legend(
+            handles=entries,
+            title=note or None,
+            title_fontsize=8,
+            fontsize=8,
+            frameon=False,
+            ncols=min(len(entries), 4),
+            loc="upper center",
+            bbox_to_anchor=(0.5, 0.0),
+        )
 
 
 def time_graph(axes: Axes, graph: LaggedGraph) -> None:
@@ -87,6 +132,7 @@ def time_graph(axes: Axes, graph: LaggedGraph) -> None:
             shrinkB=5,
             color=COLOURS[direction(edge)],
             linewidth=_width(edge["score"], top),
+            linestyle=LINES.get(str(edge.get("grade")), "-"),
             alpha=0.85,
             zorder=2,
         )
@@ -97,6 +143,7 @@ def time_graph(axes: Axes, graph: LaggedGraph) -> None:
     axes.set_yticks(list(row.values()), [plain(name) for name in row])
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
+    _legend(axes, graph, [dominant([edge]) for edge in edge_records(graph.edges)])
 
 
 def heatmap(
@@ -250,7 +297,7 @@ def _top(graph: LaggedGraph) -> float:
 
 
 def _width(score: Any, top: float) -> float:
-    return 0.9 + 2.8 * float(np.sqrt(max(float(score), 0.0) / top))
+    return 0.5 + 3.5 * float(np.sqrt(max(float(score), 0.0) / top))
 
 
 def _arrow(
@@ -260,7 +307,12 @@ def _arrow(
     label: str,
     colour: str,
     width: float,
+    style: str,
+    names: tuple[str, str],
 ) -> None:
+    sideways = np.array([-(end - start)[1], (end - start)[0]])
+    control = (start + end) / 2 + 0.16 * sideways  # of the quadratic curve
+    leaves, arrives = _to_border(names[0], control - start), _to_border(names[1], end - control)
     axes.add_patch(
         FancyArrowPatch(
             tuple(start),
@@ -268,20 +320,26 @@ def _arrow(
             connectionstyle="arc3,rad=-0.16",
             arrowstyle="-|>",
             mutation_scale=11,
-            shrinkA=15,
-            shrinkB=17,
+            shrinkA=leaves,
+            shrinkB=arrives + 2,
             color=colour,
             linewidth=width,
+            linestyle=style,
             alpha=0.9,
         )
     )
-    # the middle of the quadratic curve whose control point lies 0.16 chords to the side
-    sideways = np.array([-(end - start)[1], (end - start)[0]])
-    _label(axes, (start + end) / 2 + 0.08 * sideways, label, colour)
+    _label(axes, (start + end) / 4 + control / 2, label, colour)
+
+
+def _to_border(name: str, way: npt.NDArray[np.float64]) -> float:
+    """Points from the middle of a name's box to its border, about, along a way."""
+    half_width, half_height = 2.7 * len(plain(name)) + 6, 10.0
+    x, y = np.abs(way) / max(float(np.linalg.norm(way)), 1e-9)
+    return min(half_width / max(x, 1e-9), half_height / max(y, 1e-9)) + 3
 
 
 def _loop(
-    axes: Axes, place: npt.NDArray[np.float64], label: str, colour: str, width: float
+    axes: Axes, place: npt.NDArray[np.float64], label: str, colour: str, width: float, style: str
 ) -> None:
     up = 1.0 if place[1] >= -1e-9 else -1.0
     corners = [(-0.05, 0.09 * up), (-0.2, 0.42 * up), (0.2, 0.42 * up), (0.05, 0.09 * up)]
@@ -293,6 +351,7 @@ def _loop(
             mutation_scale=9,
             color=colour,
             linewidth=width,
+            linestyle=style,
             alpha=0.9,
             fill=False,
         )

@@ -17,12 +17,13 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from forecause.attribute.variables import Columns
+from forecause.attribute.of_variables import VariableRelevance
+from forecause.data.sampling import timing
 from forecause.data.variables import Variables
 from forecause.data.windows import Window, Windows
 from forecause.forecast.forecaster import Forecaster
 from forecause.graph.lagged import LaggedGraph
-from forecause.report.history import course, short, stretch, ticks, time_parts, timing
+from forecause.report.history import course, short, stretch, ticks, time_parts
 from forecause.report.reproduction import origin
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ RESPONSE_WINDOWS = 100
 LOSS_WINDOWS = 400
 BINS = 60  # of the influence over time
 BIN_WINDOWS = 10
-WORK = 6e9  # multiplications that each kind of curve may cost: about a second
+CURVE_WORK = 6e9  # multiplications that each kind of curve may cost: about a second
 
 Edge = tuple[int, int, int]  # source, target, lag
 Array = npt.NDArray[np.float64]
@@ -204,7 +205,7 @@ class Look:
         slopes = self.forecaster.jacobian(window.past, domain=window.domain).detach()
         if not self.forecaster.labels:
             return slopes
-        columns = Columns.of(self.forecaster)
+        columns = VariableRelevance.of(self.forecaster)
         return columns.of_variables(columns.signed(slopes))
 
     @torch.no_grad()
@@ -252,7 +253,7 @@ class Look:
         cost = sum(v.numel() for model in models for v in model.state_dict().values())
         if any(model.settings.token_per_input for model in models):
             cost *= self.windows.shape[0] * self.windows.shape[1]
-        return int(np.clip(WORK / max(cost * rounds, 1), 4, wanted))
+        return int(np.clip(CURVE_WORK / max(cost * rounds, 1), 4, wanted))
 
     def _units(self, values: Tensor, variable: int) -> Any:
         scale = self.windows.scale

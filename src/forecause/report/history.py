@@ -15,70 +15,23 @@ from forecause.data.windows import Windows
 
 COURSE_POINTS = 400  # of a whole series, as drawn
 STRETCH_ROWS = 150  # of the close look
+FEWEST_POINTS, FEWEST_ROWS = 40, 30  # of the same, where variables are very many
+MOST_DRAWN, MOST_CLOSE = 80_000, 30_000  # points of all variables together, as far as that goes
 TICKS = 5
-UNITS = (  # seconds, one, several
-    (86_400.0, "day", "days"),
-    (3_600.0, "hour", "hours"),
-    (60.0, "minute", "minutes"),
-    (1.0, "second", "seconds"),
-    (1e-3, "millisecond", "milliseconds"),
-    (1e-6, "microsecond", "microseconds"),
-)
-
-
-def timing(panel: Panel) -> dict[str, Any]:
-    """How the data was sampled; `step` is in seconds for dates, in the column's units else."""
-    if panel.time is None:
-        return {"kind": "rows", "step": None}
-    inner = np.diff(panel.series) == 0
-    if panel.time.dtype.kind in "Mm":
-        nanoseconds = panel.time.astype(f"{panel.time.dtype.kind}8[ns]").astype(np.int64)
-        steps = np.diff(nanoseconds)[inner] / 1e9
-        kind = "dates"
-    else:
-        steps = np.diff(panel.time.astype(np.float64))[inner]
-        kind = "numbers"
-    return {"kind": kind, "step": short(np.median(steps)) if len(steps) else None}
-
-
-def sampling_text(time: dict[str, Any]) -> str:
-    """One row every what?"""
-    if time.get("kind") == "dates" and time.get("step"):
-        return "every " + duration(float(time["step"]))
-    if time.get("kind") == "numbers" and time.get("step"):
-        return f"every {time['step']:g} units of the time column"
-    return "in the order of the rows"
-
-
-def duration(seconds: float) -> str:
-    """A number of seconds in the largest unit that divides it evenly enough."""
-    for size, one, several in UNITS:
-        count = seconds / size
-        if count >= 1 and abs(count * 4 - round(count * 4)) < 1e-6:
-            return one if count == 1 else f"{count:g} {several}"
-    return f"{seconds:g} seconds"
-
-
-def lag_text(lag: int, time: dict[str, Any]) -> str:
-    """A lag in rows, and in time where that is known."""
-    rows = "the same row" if lag == 0 else f"{lag} row{'s' if lag > 1 else ''}"
-    if lag and time.get("kind") == "dates" and time.get("step"):
-        span = duration(lag * float(time["step"]))
-        return f"{rows} ({span if span[0].isdigit() else '1 ' + span})"
-    return rows
 
 
 def course(panel: Panel, values: npt.NDArray[Any] | None = None) -> dict[str, Any]:
-    """All rows of every variable, or of other `values`, in at most COURSE_POINTS points.
+    """All rows of every variable, or of other `values`, in at most COURSE_POINTS points each.
 
     Peaks are kept: long series become pairs (lowest, highest) of consecutive bins, in the order
     they occur.
     """
     rows, values = panel.rows, panel.values if values is None else values
-    if rows <= COURSE_POINTS:
+    most = int(np.clip(MOST_DRAWN // values.shape[1], FEWEST_POINTS, COURSE_POINTS))
+    if rows <= most:
         points = np.asarray(values, dtype=np.float64)
     else:
-        edges = np.linspace(0, rows, COURSE_POINTS // 2 + 1).astype(int)
+        edges = np.linspace(0, rows, most // 2 + 1).astype(int)
         points = np.concatenate([_extremes(values[a:b]) for a, b in pairwise(edges.tolist())])
     return {
         "rows": rows,
@@ -104,9 +57,10 @@ def stretch(windows: Windows, held_out: Windows) -> npt.NDArray[np.int64]:
     """Indices into `held_out`: the last unbroken run of STRETCH_ROWS windows, or the longest."""
     cuts = np.flatnonzero(np.diff(held_out.rows) != 1) + 1
     runs = np.split(np.arange(len(held_out)), cuts)
-    enough = [run for run in runs if len(run) >= STRETCH_ROWS]
+    most = int(np.clip(MOST_CLOSE // windows.shape[1], FEWEST_ROWS, STRETCH_ROWS))
+    enough = [run for run in runs if len(run) >= most]
     chosen = enough[-1] if enough else max(runs, key=len)
-    return chosen[-STRETCH_ROWS:].astype(np.int64)
+    return chosen[-most:].astype(np.int64)
 
 
 def ticks(panel: Panel, start: int, end: int) -> list[list[Any]]:

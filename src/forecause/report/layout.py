@@ -10,6 +10,7 @@ import numpy.typing as npt
 from forecause.graph.lagged import LaggedGraph
 
 CIRCLE = 14  # up to this many variables a circle reads best
+GROUPED_FROM = 25  # with more variables, the matrix puts linked ones side by side
 WIDE = 1.45  # width over height of the picture
 
 Array = npt.NDArray[np.float64]
@@ -29,6 +30,19 @@ def positions(graphs: Sequence[LaggedGraph]) -> Array:
     places[~linked, 0] = WIDE * (2 * (np.arange(alone) + 0.5) / alone - 1)
     places[~linked, 1] = -1.0
     return places
+
+
+def grouped(graphs: Sequence[LaggedGraph]) -> list[int]:
+    """The variables in an order that keeps linked ones together; a few stay as they are."""
+    pull = sum((_pull(graph) for graph in graphs), np.zeros((len(graphs[0].variables),) * 2))
+    if len(pull) <= GROUPED_FROM or not pull.any():
+        return list(range(len(pull)))
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
+    apart = 1 / (1 + 5 * pull)
+    np.fill_diagonal(apart, 0.0)
+    return [int(place) for place in leaves_list(linkage(squareform(apart), "average"))]
 
 
 def _pull(graph: LaggedGraph) -> Array:

@@ -14,14 +14,21 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment
 
 from forecause._version import __version__
-from forecause.diagnostics.alerts import NO_PROMISE
+from forecause.data.sampling import lag_text, sampling_text
 from forecause.errors import InputError
+from forecause.forecast.comparison import over_mean
 from forecause.graph.formats.textfile import save_text, text_of
 from forecause.graph.lagged import LaggedGraph
 from forecause.report.content import FORMAT, page_data
-from forecause.report.history import lag_text, sampling_text
 from forecause.report.reproduction import commands
-from forecause.report.words import assumptions, chosen_losses, verdict
+from forecause.report.words import (
+    assumptions,
+    chosen_losses,
+    data_line,
+    headline,
+    top_links,
+    verdict,
+)
 
 if TYPE_CHECKING:
     from forecause.result import Result
@@ -65,10 +72,13 @@ def write_report(
         script_hash=_policy_hash(script),
         data=_embedded(data),
         several=bool(found.graph.domains or compare),
-        headline=_headline(found),
-        verdict=[*found.doubts[:1], *verdict(found)],
+        headline=headline(found),
+        data_line=data_line(found),
+        links=top_links(found),
+        doubts=found.doubts,
+        verdict=verdict(found),
         notes=_notes(found),
-        alerts=_alerts(found),
+        alerts=[alert.sentence for alert in found.alerts if not alert.grave],
         facts=_facts(found),
         assumptions=assumptions(found),
         quality=quality,
@@ -107,25 +117,13 @@ def _embedded(data: dict[str, Any]) -> str:
     return text
 
 
-def _headline(found: Result) -> str:
-    edges, variables = len(found.graph), len(found.data.variables)
-    links = "No link" if not edges else f"{edges} link{'s' if edges > 1 else ''}"
-    among = f"{links} among {variables} variable{'s' if variables > 1 else ''}"
-    return f"{NO_PROMISE}: {among}, all of them tentative" if found.doubts and edges else among
-
-
 def _notes(found: Result) -> list[str]:
     power = found.measured_power
     return [*found.data.notes, *([power.sentence] if power else [])]
 
 
-def _alerts(found: Result) -> list[str]:
-    shown = set(found.doubts[:1])  # at the head of the page
-    return [alert.sentence for alert in found.alerts if alert.sentence not in shown]
-
-
 def _facts(found: Result) -> list[tuple[str, str]]:
-    data, time = found.data, found.evidence.get("time", {})
+    data, time = found.data, found.timing
     facts = [
         ("variables", f"{len(data.variables):,}"),
         ("rows", f"{data.rows:,}"),
@@ -144,15 +142,17 @@ def _facts(found: Result) -> list[tuple[str, str]]:
 
 
 def _has_var(found: Result) -> bool:
-    return "linear" in found.losses.columns and len(found.losses.columns) > 3
+    shown = over_mean(found.losses).columns
+    return "linear" in shown and len(shown) > 3
 
 
 def _quality(found: Result) -> list[dict[str, Any]]:
     """One row per variable: losses, their places on the scale, and how they compare."""
     rows = []
     has_var = _has_var(found)
-    own = chosen_losses(found.losses)
-    for loss, (name, row) in zip(own.tolist(), found.losses.iterrows(), strict=True):
+    losses = over_mean(found.losses)
+    own = chosen_losses(losses)
+    for loss, (name, row) in zip(own.tolist(), losses.iterrows(), strict=True):
         naive = float(row["naive"])
         var = float(row["linear"]) if has_var else float("nan")
         rows.append(

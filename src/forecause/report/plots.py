@@ -62,7 +62,7 @@ class Plots:
         """
         graph = self.found.graph
         if truth is not None:
-            check_same_variables(graph, truth)
+            check_same_variables(graph, truth, "true graph")
         shown = self._statistic(values)
         if lag is not None and lag not in shown["lag"]:
             raise InputError(f"The lag must be one of 1..{graph.max_lag}, found {lag}.")
@@ -93,8 +93,8 @@ class Plots:
 
     def interventions(self, axes: Axes | None = None) -> Axes:
         """Effect of raising an input by one sd against its score, over the run's kept windows."""
+        from forecause.attribute.of_variables import VariableRelevance
         from forecause.attribute.readouts import intervention
-        from forecause.attribute.variables import Columns
 
         sample, scores = self.found.data.sampled, self.found.scores
         inputs = scores.sizes["source"] * scores.sizes["lag"]
@@ -102,7 +102,7 @@ class Plots:
         model = self.found.forecaster
         signed = intervention(model, sample[:count])
         if model.labels:
-            columns = Columns.of(model)
+            columns = VariableRelevance.of(model)
             signed = columns.of_variables(columns.signed(signed))
         effect = signed.abs().mean(0)  # (target, step, source)
         changes = scores.copy(data=by_lag(effect.double()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +12,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from forecause.data.sampling import delay_text
 from forecause.diagnostics.alerts import NO_PROMISE
+from forecause.forecast.comparison import over_mean
 from forecause.progress import QUIET, Progress, TerminalProgress
+from forecause.report.words import NOTHING_FOUND, top_links
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from forecause.effects.what_if import Effect
     from forecause.evaluate import Evaluation
     from forecause.result import Result
 
@@ -30,9 +34,12 @@ def progress(quiet: bool) -> Progress:
     return QUIET if quiet else TerminalProgress()
 
 
-def show_discovery(found: Result, folder: Path) -> None:
-    """The strongest edges, how well each variable is forecast, and where the results are."""
-    console = Console()
+def show_discovery(found: Result, folder: Path, aside: bool = False) -> None:
+    """The strongest edges, how well each variable is forecast, and where the results are.
+
+    On stderr if the results stand `aside` of what a program reads from stdout.
+    """
+    console = Console(stderr=aside)
     data = found.data
     for doubt in found.doubts:
         console.print(Text(f"{NO_PROMISE}: {doubt}", style="bold"), soft_wrap=True)
@@ -44,13 +51,20 @@ def show_discovery(found: Result, folder: Path) -> None:
             + (f" ({data.lost_share:.1%} lost to missing values)" if data.lost_share else "")
         )
     )
-    console.print(_edge_table(found))
+    if len(found.graph):
+        console.print(_edge_table(found))
+        for link in top_links(found):
+            grade = f" ({link['grade']})" if link["grade"] else ""
+            much = f": {link['amount']}" if link["amount"] else ""
+            console.print(Text(f"- {link['claim']}{grade}{much}."), soft_wrap=True)
+    else:
+        console.print(Text(NOTHING_FOUND, style="bold"), soft_wrap=True)
     more = len(found.graph) - MOST_EDGES
     if more > 0:
         console.print(Text(f"... and {more} more in edges.csv"))
     labels = "; of labels, the Brier score" if data.labels else ""
     title = f"held-out squared error{labels} (1 = no better than the mean)"
-    console.print(_loss_table(found.losses, title))
+    console.print(_loss_table(over_mean(found.losses), title))
     if found.nll is not None:
         title = "held-out negative log-likelihood, by which the forecaster was chosen"
         console.print(_loss_table(found.nll, title))
@@ -93,6 +107,54 @@ def show_power(found: Result, as_json: bool) -> None:
     console = Console()
     console.print(table)
     console.print(Text(power.sentence), soft_wrap=True)
+
+
+def show_effects(found: Result, effects: Sequence[Effect], as_json: bool) -> None:
+    """The change and its interval at every lag asked for, and on what it rests."""
+    rows = [
+        {
+            "source": one.source,
+            "target": one.target,
+            "lag": one.lag,
+            "shift": one.shift,
+            "change": _finite(one.change),
+            "low": _finite(one.low),
+            "high": _finite(one.high),
+            "level": one.level,
+        }
+        for one in effects
+    ]
+    if as_json:
+        show_json(rows)
+        return
+    first = effects[0]
+    table = Table("after", f"change of {first.target}", "90 % interval")
+    for one in effects:
+        interval = "-" if one.low != one.low else f"{one.low:.4g} to {one.high:.4g}"
+        table.add_row(delay_text(one.lag, found.timing), _short(one.change), interval)
+    console = Console()
+    shift = f"{first.source} one standard deviation ({first.shift:.3g}) higher:"
+    console.print(Text(shift), soft_wrap=True)
+    console.print(table)
+    console.print(Text(first.caveat), soft_wrap=True)
+
+
+def show_forecast(bands: pd.DataFrame, as_json: bool) -> None:
+    """One line per step and variable, with its bands."""
+    if as_json:
+        sys.stdout.write(bands.to_json(orient="records", date_format="iso", indent=2) + "\n")
+        return
+    step = str(bands.columns[0])
+    table = Table(step, "variable", "forecast", "80 % band", "95 % band")
+    for row in bands.to_dict(orient="records"):
+        ends = [f"{_short(row[f'low_{n}'])} to {_short(row[f'high_{n}'])}" for n in (80, 95)]
+        table.add_row(
+            str(row[step]).removesuffix(" 00:00:00"),
+            Text(str(row["variable"])),
+            _short(row["forecast"]),
+            *ends,
+        )
+    Console().print(table)
 
 
 def show_evaluation(found: Evaluation) -> None:
@@ -155,6 +217,14 @@ def _loss_table(losses: pd.DataFrame, title: str) -> Table:
     for variable, row in losses.iterrows():
         table.add_row(Text(str(variable)), *[_number(value) for value in row])
     return table
+
+
+def _finite(value: float) -> float | None:
+    return value if value == value else None
+
+
+def _short(value: float) -> str:
+    return "-" if value != value else f"{value:.4g}"
 
 
 def _number(value: Any) -> str:

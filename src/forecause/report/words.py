@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -9,13 +10,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from forecause.data.sampling import delay_text, lag_text, sampling_text
+from forecause.diagnostics.alerts import NO_PROMISE
+from forecause.forecast.comparison import over_mean
 from forecause.graph.edge_table import edge_records
-from forecause.report.history import lag_text
 
 if TYPE_CHECKING:
     from forecause.result import Result
 
 
+NOTHING_FOUND = (
+    "No variable was found to drive another. Either there is nothing to find at these delays, or "
+    "the data is too short or too noisy to show it."
+)
+TOP_LINKS = 5
 CLEAR_SIGN = 0.5  # a sign shared by fewer samples (net) than this is called mixed
 
 
@@ -40,13 +48,56 @@ def isolated(name: str) -> str:
     return f"\u2068{name}\u2069" if turned else name
 
 
+def claim(edge: Mapping[str, Any], time: dict[str, Any]) -> str:
+    """rain raises river after 2 days."""
+    source, target = isolated(edge["source"]), isolated(edge["target"])
+    when = "within the same row" if edge["lag"] == 0 else f"after {delay_text(edge['lag'], time)}"
+    return f"{source} {direction(edge)} {'itself' if source == target else target} {when}"
+
+
+def amount(edge: Mapping[str, Any], shift: float) -> str:
+    """One standard deviation more rain (3.8), 1.75 more river [1.62, 1.88]; empty if unknown.
+
+    `shift` is the source's standard deviation.
+    """
+    change, low, high = (_known(edge, name) for name in ("change", "change_low", "change_high"))
+    if change is None or low is None or high is None:
+        return ""
+    source, target = isolated(edge["source"]), isolated(edge["target"])
+    start = f"one standard deviation more {source} ({_figure(shift, shift)})"
+    after = "of it later" if source == target else target
+    if low <= 0 <= high:
+        ends = f"{_figure(change, high - low)} {after} on average"
+    else:
+        word = "more" if change > 0 else "less"
+        low, high = sorted((abs(low), abs(high)))
+        ends = f"{_figure(abs(change), high - low)} {word} {after}"
+    return f"{start}, {ends} [{_figure(low, high - low)}, {_figure(high, high - low)}]"
+
+
+def _figure(value: float, width: float) -> str:
+    """A number with as many digits as tell two ends of this width apart."""
+    if not 1e-5 < max(abs(value), width) < 1e7:
+        return f"{value:.2e}"
+    digits = 1 - math.floor(math.log10(width)) if width > 0 else 2
+    return f"{value:,.{min(max(digits, 0), 8)}f}".replace("-", "−")
+
+
 def edge_sentence(
-    edge: Mapping[str, Any], shown: Mapping[str, Any] | None, sd: float, time: dict[str, Any]
+    edge: Mapping[str, Any],
+    shown: Mapping[str, Any] | None,
+    time: dict[str, Any],
+    shift: float,
+    sd: float,
 ) -> str:
-    """One sentence of evidence; `shown` holds the edge's curves, `sd` is the target's."""
-    source, target, verb = isolated(edge["source"]), isolated(edge["target"]), direction(edge)
+    """What an edge does, how much, and the evidence for it.
+
+    `shown` holds the edge's curves, `shift` is the source's standard deviation, `sd` the target's.
+    """
+    source, target = isolated(edge["source"]), isolated(edge["target"])
     itself = source == target
-    when = "within the same row" if edge["lag"] == 0 else f"{lag_text(edge['lag'], time)} later"
+    grade = f" ({edge['grade']})" if edge.get("grade") else ""
+    much = amount(edge, shift)
     reasons = []
     if shown:
         reasons += _moves(shown["response"], source, "the next" if itself else target, sd)
@@ -58,8 +109,11 @@ def edge_sentence(
         reasons.append(f"its q-value is {_small(q_value)}")
     if stability is not None:
         reasons.append(f"it is found again in {100 * stability:.0f} % of the repetitions")
-    because = f": {_listed(reasons)}" if reasons else ""
-    return f"{source} {verb} {'itself' if itself else target} {when}{because}."
+    told = f"{claim(edge, time)}{grade}{': ' + much if much else ''}."
+    if not reasons:
+        return told
+    because = _listed(reasons)
+    return f"{told} {because[:1].upper()}{because[1:]}."
 
 
 def _moves(response: Mapping[str, Any], source: str, target: str, sd: float) -> list[str]:
@@ -74,24 +128,53 @@ def _moves(response: Mapping[str, Any], source: str, target: str, sd: float) -> 
     return [f"{start} the forecast of {target} moves by {span / sd:.2g} standard deviations"]
 
 
+def headline(found: Result) -> str:
+    """How many links there are, and whether they can be relied on."""
+    edges, variables = len(found.graph), len(found.data.variables)
+    links = "No link" if not edges else _count(edges, "link")
+    among = f"{links} among {_count(variables, 'variable')}"
+    return f"{NO_PROMISE}: {among}, all of them tentative" if found.doubts and edges else among
+
+
+def data_line(found: Result) -> str:
+    """What was looked at, in one line."""
+    data, time = found.data, found.timing
+    series = f" of {len(data.series_names):,} series" if len(data.series_names) > 1 else ""
+    sampled = f", {sampling_text(time)}" if time.get("step") else ""
+    return (
+        f"{data.rows:,} rows{series}{sampled}; delays up to "
+        f"{delay_text(found.graph.max_lag, time)}; forecaster {found.forecaster.kind}"
+    )
+
+
+def top_links(found: Result, most: int = TOP_LINKS) -> list[dict[str, Any]]:
+    """The strongest links between variables, those to itself if there are no others.
+
+    Each with its key, what it claims, how much, and how sure.
+    """
+    edges, time = found.graph.edges, found.timing
+    between = edges[edges["source"] != edges["target"]]
+    chosen = edge_records((between if len(between) else edges).head(most))
+    shift = dict(zip(found.data.variables, found.data.spread.tolist(), strict=True))
+    return [
+        {
+            "edge": [edge["source"], edge["target"], edge["lag"]],
+            "claim": claim(edge, time),
+            "amount": amount(edge, shift[str(edge["source"])]),
+            "grade": edge.get("grade"),
+            "direction": direction(edge),
+        }
+        for edge in chosen
+    ]
+
+
 def verdict(found: Result) -> list[str]:
     """What a reader should take away, most important first."""
-    edges, time = found.graph.edges, found.evidence.get("time", {})
+    edges = found.graph.edges
     if not len(edges):
-        return [
-            "No variable was found to drive another. Either there is nothing to find at these "
-            "delays, or the data is too short or too noisy to show it."
-        ]
-    lines = []
+        return [NOTHING_FOUND]
     between = edges[edges["source"] != edges["target"]]
-    if len(between):
-        top = edge_records(between.head(1))[0]
-        lines.append(
-            f"The strongest link: {isolated(str(top['source']))} {direction(top)} "
-            f"{isolated(str(top['target']))} "
-            f"after {lag_text(int(top['lag'] or 0), time)}."
-        )
-        lines += _hubs(between)
+    lines = _hubs(between) if len(between) else []
     selfs = len(edges) - len(between)
     if selfs:
         lines.append(f"{_count(selfs, 'link')} of a variable to its own past.")
@@ -106,6 +189,7 @@ def verdict(found: Result) -> list[str]:
 
 def forecast_verdict(losses: pd.DataFrame) -> str:
     """How the forecasts compare with repeating the last value and with the VAR."""
+    losses = over_mean(losses)
     own = chosen_losses(losses)
     total = len(losses)
     helpful = int((own < 0.98).sum())
@@ -128,7 +212,7 @@ def chosen_losses(losses: pd.DataFrame) -> pd.Series[Any]:
 
 def assumptions(found: Result) -> list[tuple[str, str]]:
     """(what is taken for granted, what happens where it fails), in plain words."""
-    span = lag_text(found.graph.max_lag, found.evidence.get("time", {}))
+    span = lag_text(found.graph.max_lag, found.timing)
     steady = (
         "Each domain has one graph; within it the influences stay the same."
         if found.graph.domains

@@ -17,29 +17,32 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from forecause.data.windows import Window, Windows
+from forecause.data.streams import FIT_WORK, MOST_SAMPLED_WINDOWS
+from forecause.data.windows import Windows
 from forecause.edges.nested_models import (
     MOST_PAIRED,
     MOST_PLAUSIBLE,
     WORK_OF_TARGETS,
     WORK_PER_TARGET,
-    is_crowded,
 )
 from forecause.edges.nested_models import WORK as TEST_WORK
 from forecause.edges.reading import READ_WINDOWS
 from forecause.errors import InputError
-from forecause.forecast.forecaster import Forecaster, ForecasterSettings
+from forecause.forecast.forecaster import ForecasterSettings
 from forecause.forecast.models.additive import Additive
+from forecause.forecast.models.separate import MANY
 from forecause.forecast.selection import Plan, Share, seeded_build
-from forecause.forecast.training.loop import TrainedSettings
-from forecause.regression.moments import WORK as FIT_WORK
-from forecause.regression.sample import MOST_WINDOWS
+from forecause.forecast.training.loop import TrainedSettings, backward
+from forecause.regression.screen import ROUNDS, is_wide
 
 TIMED_STEPS = 3
+OPTIMISER = 1.15  # a step over its gradient; making an optimiser imports for seconds
 SOLUTIONS = 25  # of the normal equations, to choose a penalty on left-out time
 TEST_SHARE = 0.5  # of the speed of products that the tests reach
 BASE_GB = 0.5  # of the interpreter and its libraries
 HOPELESS = 1.5  # times the machine's memory, beyond which no run is begun
+STATISTICS = 15  # numbers about every candidate
+EARLIEST = 1 / 6  # of its longest training, after which a network without success gives up
 STARTUP = 1.0  # second, of whatever is not counted
 
 
@@ -50,17 +53,26 @@ class Cost:
     seconds: Mapping[str, float]
     memory_gb: float
     steps: Mapping[str, int] = field(default_factory=dict)  # at most, of every network
+    indivisible: frozenset[str] = frozenset()  # networks that have no half of their width
 
     @property
     def total(self) -> float:
         return sum(self.seconds.values())
 
     @property
+    def least(self) -> float:
+        """The same if every network stops as early as networks that fall behind do."""
+        trained = sum(self.seconds[kind] for kind in self.steps if kind in self.seconds)
+        return self.total - (1 - EARLIEST) * trained
+
+    @property
     def sentence(self) -> str:
         """The total, what most of it is for, and the memory."""
         stage = max(self.seconds, key=lambda name: self.seconds[name])
+        least, most = in_words(self.least), in_words(self.total)
+        time = f"{least} to {most}, the longer if no network stops early" if least != most else most
         return (
-            f"Expecting about {in_words(self.total)} (of that {in_words(self.seconds[stage])} "
+            f"Expecting about {time} (of that {in_words(self.seconds[stage])} "
             f"for the {stage}) and {self.memory_gb:.1f} GB."
         )
 
@@ -68,34 +80,46 @@ class Cost:
 def expected_cost(windows: Windows, tried: Sequence[ForecasterSettings]) -> Cost:
     """What fitting these forecasters to the windows, reading and testing them will take."""
     seconds = {"start": STARTUP, "tests": test_seconds(windows)}
-    steps = {}
+    steps, indivisible = {}, set()
     for spec in tried:
         settings = spec.sized(windows.inputs)
         kind = settings.kind
         if isinstance(settings, TrainedSettings):
-            most, fits = settings.training.max_steps, max(1, len(settings.sparsity))
+            most = settings.training.most_steps(len(windows))
+            fits = max(1, len(settings.sparsity))
             batches = READ_WINDOWS / settings.training.batch_size
             seconds[kind] = step_seconds(settings, windows) * (fits * most + 2 * batches)
             if most:  # a network that is used as it is has no steps to cut
                 steps[kind] = most
+            if settings.halved() == settings:
+                indivisible.add(kind)
         else:
             seconds[kind] = fit_seconds(windows, settings.features(windows.inputs))
-    return Cost(seconds, memory_gb(windows, tried), steps)
+    return Cost(seconds, memory_gb(windows, tried), steps, frozenset(indivisible))
 
 
 def fit_seconds(windows: Windows, features: int) -> float:
     """Of a closed form: its Gram matrix, and solutions for every penalty and left-out block."""
+    if is_wide(windows.inputs, len(windows)):
+        return screen_work(windows) / matmul_speed()
     count = min(len(windows), FIT_WORK / features**2)
     return (2 * count * features**2 + SOLUTIONS * features**3 / 3) / matmul_speed()
 
 
+def screen_work(windows: Windows) -> float:
+    """Operations of the screen for very many inputs: every input with every target, in rounds."""
+    return 2.0 * len(ROUNDS) * len(windows) * windows.inputs * windows.shape[1]
+
+
 def test_seconds(windows: Windows) -> float:
     """Of the tests: lines and curves of all inputs, and for each target those of the plausible."""
-    count, terms = min(len(windows), MOST_WINDOWS), Additive().knots - 1
-    work = 0.0
-    for features in (windows.inputs, terms * windows.inputs):
-        work += 4 * min(count * features**2, TEST_WORK)
-    few = terms * MOST_PLAUSIBLE if is_crowded(windows.inputs, count) else 0
+    count, terms = min(len(windows), MOST_SAMPLED_WINDOWS), Additive().knots - 1
+    if is_wide(windows.inputs, len(windows)):
+        work = screen_work(windows)
+    else:
+        widths = (windows.inputs, terms * windows.inputs)
+        work = sum(4 * min(count * features**2, TEST_WORK) for features in widths)
+    few = terms * MOST_PLAUSIBLE if windows.inputs > MANY else 0
     pairs = 2 * MOST_PAIRED**2
     most = min(WORK_PER_TARGET, WORK_OF_TARGETS / windows.shape[1])
     # products are fitted for some targets
@@ -108,18 +132,21 @@ def step_seconds(settings: TrainedSettings, windows: Windows) -> float:
     model = seeded_build(settings, windows.shape, seed=0)
     size = min(settings.training.batch_size, len(windows))
     batch = windows.draw(np.arange(size))
-    return best_of(training_step(model, batch), TIMED_STEPS)
+    return OPTIMISER * best_of(lambda: backward(model, batch), TIMED_STEPS)
 
 
 def memory_gb(windows: Windows, tried: Sequence[ForecasterSettings]) -> float:
-    """The table unless it stays on disk, the sample that is tested, and the largest Gram matrix
-    with its parts."""
+    """The table unless it stays on disk, the sample that is tested, what is known of every
+    candidate, and the largest Gram matrix with its parts."""
     table = windows.panel.values
     held = 0 if _is_mapped(table) else table.nbytes
     steps, columns = windows.shape
-    sample = min(len(windows), MOST_WINDOWS) * (steps + 1) * columns * 4
+    sample = min(len(windows), MOST_SAMPLED_WINDOWS) * (steps + 1) * columns * 4
     features = max([windows.inputs, *(spec.features(windows.inputs) for spec in tried)])
-    return BASE_GB + (held + 2 * sample + 10 * features**2 * 8) / 1e9
+    if is_wide(windows.inputs, len(windows)):
+        features = 0  # no two inputs are multiplied
+    statistics = STATISTICS * windows.inputs * columns
+    return BASE_GB + (held + 2 * sample + 8 * (10 * features**2 + statistics)) / 1e9
 
 
 def check_memory(cost: Cost) -> None:
@@ -159,18 +186,6 @@ def matmul_speed(size: int = 512, dtype: torch.dtype = torch.float64) -> float:
     """Floating-point operations per second of a product of square matrices."""
     a = torch.rand(size, size, dtype=dtype)
     return 2 * size**3 / best_of(lambda: a @ a, 5)
-
-
-def training_step(model: Forecaster, batch: Window) -> Callable[[], None]:
-    """One step of training on this batch of windows."""
-    optimiser = torch.optim.Adam(model.parameters(), fused=True)
-
-    def step() -> None:
-        optimiser.zero_grad()
-        model.loss(batch).sum().backward()
-        optimiser.step()
-
-    return step
 
 
 def best_of(call: Callable[[], object], times: int) -> float:
@@ -219,6 +234,8 @@ def _share(seconds: float, cost: Cost, kind: str, needed: bool) -> Share | None:
     steps = int(most * seconds / cost.seconds[kind])
     if steps >= USEFUL_STEPS:
         return Share(seconds, min(steps, most))
+    if needed and kind in cost.indivisible:
+        return Share(seconds, max(1, steps))
     if needed or 2 * steps >= USEFUL_STEPS:  # half the width takes about half the time
         return Share(seconds, max(1, min(2 * steps, most)), halved=True)
     return None

@@ -1,8 +1,9 @@
 """The simulate station: systems with a known graph."""
 
+from forecause.simulation import datasets
 from forecause.simulation.lorenz96 import lorenz96
 from forecause.simulation.result import Simulated
 from forecause.simulation.simulator import simulate
 from forecause.simulation.system import System
 
-__all__ = ["Simulated", "System", "lorenz96", "simulate"]
+__all__ = ["Simulated", "System", "datasets", "lorenz96", "simulate"]

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 
 from forecause.errors import InputError
 from forecause.simulation.mechanisms import MECHANISMS, NOISE_KINDS
 from forecause.simulation.structure import largest_in_degree
+
+MOST_CELLS = 4_000_000_000  # of a table: 32 GB
+MOST_CANDIDATES = 500_000_000  # edges of a graph, whose scores are held
 
 
 @dataclass(frozen=True)
@@ -58,8 +62,20 @@ def _check_sizes(asked: Settings) -> None:
     smallest = {"nodes": 1, "max_lag": 1, "rows": 1, "segments": 1, "seed": 0, "latents": 0}
     for name, low in smallest.items():
         found = getattr(asked, name)
-        if not found >= low:
+        if not isinstance(found, Integral):
+            raise InputError(f"{name} must be a whole number, found {found!r}.")
+        if found < low:
             raise InputError(f"{name} must be at least {low}, found {found}.")
+    if asked.rows * (asked.nodes + asked.latents) > MOST_CELLS:
+        raise InputError(
+            f"{asked.rows:,} rows of {asked.nodes:,} nodes are more than this simulator makes "
+            f"({MOST_CELLS:,} numbers); use fewer."
+        )
+    if asked.nodes**2 * asked.max_lag > MOST_CANDIDATES:
+        raise InputError(
+            f"{asked.nodes:,} nodes and {asked.max_lag:,} lags are more than this simulator makes "
+            f"({MOST_CANDIDATES:,} possible edges); use fewer."
+        )
     for name in ("autoregression", "latent_autoregression"):
         share = getattr(asked, name)
         if not 0 <= share <= 1:

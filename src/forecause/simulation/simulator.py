@@ -46,21 +46,32 @@ def simulate(
 ) -> Simulated:
     """Simulate one continuous series of a random structural system, with its true graph.
 
-    mechanism: linear, piecewise-linear, monotonic, trigonometric, mlp-add, mlp-concat, or a
+    Parameters
+    ----------
+    mechanism
+        `linear`, piecewise-linear, monotonic, trigonometric, mlp-add, mlp-concat, or a
         mixture joined by `+`, drawn per edge (per target if it holds an mlp form).
-    in_degree, max_in_degree: expected number of lagged parents of a variable, self edges counted,
+    in_degree, max_in_degree
+        Expected number of lagged parents of a variable, self edges counted,
         and the most it may have. The edge probability is set so that the expectation holds under
         the cap; with both equal, every variable has exactly that many parents.
-    autoregression: probability of a lag-1 self edge; long_self_lags allows longer ones.
-    noise: gaussian, laplace, student-t, uniform, or mixed (one kind per variable).
-    noise_variance: one variance for all, or a range from which each variable draws its own.
-    latents: hidden variables with at least two observed children each, whose edges come on top
+    autoregression
+        Probability of a lag-1 self edge; long_self_lags allows longer ones.
+    noise
+        `gaussian`, laplace, student-t, uniform, or mixed (one kind per variable).
+    noise_variance
+        One variance for all, or a range from which each variable draws its own.
+    latents
+        Hidden variables with at least two observed children each, whose edges come on top
         of in_degree; latent_autoregression is their lag-1 coefficient, their variance is kept.
-    instantaneous: mean number of lag-0 parents (acyclic), on top of in_degree.
-    segments: stretches of equal length with a graph each, fresh ones, or with drift the last one
+    instantaneous
+        Mean number of lag-0 parents (acyclic), on top of in_degree.
+    segments
+        Stretches of equal length with a graph each, fresh ones, or with drift the last one
         with that share of its edges rewired; vary_lag gives each its own largest lag up to
         max_lag. The state carries over, and the top-level graph is the union of all.
-    variance_edges: targets with one more parent that drives only the variance of their noise.
+    variance_edges
+        Targets with one more parent that drives only the variance of their noise.
 
     Examples
     --------

@@ -133,6 +133,31 @@ def test_several_large_files_are_several_series(tmp_path, folder, monkeypatch, e
     assert os.listdir(folder) == []
 
 
+@pytest.mark.parametrize("large", [False, True])
+def test_a_folder_of_parquet_files_is_one_table(tmp_path, folder, monkeypatch, large):
+    table = frame(hour=pd.date_range("2024-01-01", periods=ROWS, freq="h"))
+    table.to_parquet(tmp_path / "whole.parquet")
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    for place, start in enumerate((0, 20, 45)):
+        end = (20, 45, ROWS)[place]
+        table.iloc[start:end].to_parquet(parts / f"part-{place}.parquet", index=False)
+    (parts / "notes.txt").write_text("not a table")
+    whole = Panel.of(tmp_path / "whole.parquet", time="hour")
+    if large:
+        largest_in_memory(monkeypatch)
+    together = Panel.of(parts, time="hour")
+    assert is_mapped(together.values) is large
+    assert_same(together, whole)
+
+
+def test_files_of_a_folder_must_have_the_same_columns(tmp_path):
+    frame().to_parquet(tmp_path / "a.parquet")
+    frame().rename(columns={"b": "other"}).to_parquet(tmp_path / "b.parquet")
+    with pytest.raises(InputError, match="same columns in the same order; file 2 has"):
+        Panel.of(tmp_path)
+
+
 ARRAY = RNG.normal(size=(ROWS, 4))
 ARRAYS = {
     "float32": ARRAY.astype(np.float32),
@@ -261,7 +286,7 @@ def test_streaming_a_parquet_file_never_holds_the_table(tmp_path, folder, monkey
 
 
 def test_the_windows_of_a_large_npy_file_are_drawn_from_the_file_itself(tmp_path, monkeypatch):
-    shape = (500_000, 100)  # 200 MB, nearly all of it a hole in the file
+    shape = (250_000, 100)  # 100 MB, nearly all of it a hole in the file
     path = tmp_path / "large.npy"
     mapped = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
     mapped[0] = np.arange(1, 101)
@@ -271,7 +296,7 @@ def test_the_windows_of_a_large_npy_file_are_drawn_from_the_file_itself(tmp_path
     windows = Windows.of(Panel.of(path), 5)
     windows.panel.fingerprint()
     windows.split(0.2)
-    windows.draw(np.arange(0, 499_000, 5000))
+    windows.draw(np.arange(0, 249_000, 2500))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert is_mapped(windows.panel.values)

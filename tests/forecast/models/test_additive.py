@@ -3,13 +3,13 @@ import pytest
 import torch
 from scipy.interpolate import CubicSpline
 
-from forecause.data import Panel, Windows
+from forecause.data import Panel, Windows, streams
+from forecause.data.streams import place_knots
 from forecause.forecast.backward import ATTN_LRP
 from forecause.forecast.forecaster import FitData, Forecaster, squared_errors
 from forecause.forecast.models.additive import Additive, AdditiveModel
 from forecause.forecast.models.linear import Linear, LinearModel
-from forecause.regression import splines
-from forecause.regression.splines import place_knots, spline_slopes, spline_terms
+from forecause.regression.splines import spline_slopes, spline_terms
 
 
 def parabola_windows(rows=3000):
@@ -98,7 +98,7 @@ def test_knots_are_quantiles_of_windows_spread_over_all_of_them(monkeypatch):
     np.testing.assert_allclose(
         place_knots(windows, 5), np.quantile(scaled, shares, axis=0).T, atol=1e-5
     )
-    monkeypatch.setattr(splines, "ENOUGH_FOR_KNOTS", 1000)
+    monkeypatch.setattr(streams, "ENOUGH_FOR_KNOTS", 1000)
     np.testing.assert_allclose(
         place_knots(windows, 5), np.quantile(scaled[::4], shares, axis=0).T, atol=1e-5
     )

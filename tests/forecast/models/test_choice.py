@@ -30,7 +30,10 @@ def test_each_target_gets_the_forecaster_that_suits_it(fitted):
     assert table.loc["a", "chosen"] == "linear"  # nothing to learn: the simplest one
     assert table.loc["b", "chosen"] == "linear"
     assert table.loc["c", "chosen"] != "linear"
-    assert set(kinds_tried("auto", curved_windows())) <= set(table.columns)
+    assert {"linear", "additive", "dictionary"} <= set(table.columns)
+    assert not fitted.joint  # a parabola is a spline, so nothing richer was fitted
+    assert "trees" in kinds_tried("auto", curved_windows())
+    assert "trees" not in table
     assert table.loc["c", "additive"] < 0.75 * table.loc["c", "linear"]
 
 

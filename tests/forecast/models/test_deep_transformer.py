@@ -4,6 +4,7 @@ import torch
 from forecause.data.windows import Window
 from forecause.forecast.forecaster import parameter_count
 from forecause.forecast.models.deep_transformer import DeepTransformer, DeepTransformerModel
+from forecause.forecast.training.loop import passes
 
 
 def make(settings, shape=(3, 2), seed=0):
@@ -72,3 +73,70 @@ def test_attention_weights_sum_to_one_and_stay_out_of_the_future():
         torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights.sum(-1)))
         step = torch.arange(6) // 2
         assert (weights[..., step[None, :] > step[:, None]] == 0).all()
+
+
+def plain_torch(model):
+    """The same network from PyTorch's own encoder layers, with the same weights."""
+    d, heads = model.settings.width, model.settings.heads
+    layer = torch.nn.TransformerEncoderLayer(
+        d, heads, 4 * d, dropout=0.0, activation="relu", batch_first=True, norm_first=True
+    )
+    stack = torch.nn.TransformerEncoder(
+        layer, model.settings.layers, norm=torch.nn.LayerNorm(d), enable_nested_tensor=False
+    ).double()
+    for ours, theirs in zip(model.blocks, stack.layers, strict=True):
+        three = (ours.query, ours.key, ours.value)
+        theirs.self_attn.in_proj_weight.data = torch.cat([one.weight for one in three]).detach()
+        theirs.self_attn.in_proj_bias.data = torch.cat([one.bias for one in three]).detach()
+        pairs = {
+            ours.mix: theirs.self_attn.out_proj,
+            ours.expand: theirs.linear1,
+            ours.shrink: theirs.linear2,
+            ours.norm_attention: theirs.norm1,
+            ours.norm_network: theirs.norm2,
+        }
+        for from_ours, to_theirs in pairs.items():
+            to_theirs.load_state_dict(from_ours.state_dict())
+    return stack
+
+
+@pytest.mark.parametrize("layers", [1, 4])
+def test_outputs_and_gradients_equal_those_of_plain_pytorch(layers):
+    model = make(DeepTransformer(width=16, layers=layers), shape=(4, 3), seed=1)
+    stack = plain_torch(model)
+    rows = torch.randn(7, 5, 3, dtype=torch.float64)
+    step = torch.arange(12) // 3
+    tokens = (
+        rows[:, :-1].flatten(1)[..., None] * model.value.weight[:, 0].detach()
+        + model.value.bias.detach()
+        + (model.time[:, None] + model.node[None]).flatten(0, 1).detach()
+    )
+    seen = stack(tokens, mask=step[None, :] > step[:, None])
+    forecasts = torch.nn.functional.linear(seen, model.head.weight.detach(), model.head.bias)
+    forecasts = forecasts.view(7, 4, 3)
+    torch.testing.assert_close(model.forecasts(rows[:, :-1]), forecasts)
+    torch.testing.assert_close(model(rows[:, :-1]), forecasts[:, -1])
+    (forecasts - rows[:, 1:]).square().mean((0, 1)).sum().backward()
+    model.head.zero_grad()
+    model.loss(Window.of(rows)).sum().backward()
+    for ours, theirs in zip(model.blocks, stack.layers, strict=True):
+        three = (ours.query, ours.key, ours.value)
+        expected = theirs.self_attn.in_proj_weight.grad
+        torch.testing.assert_close(torch.cat([one.weight.grad for one in three]), expected)
+        torch.testing.assert_close(ours.mix.weight.grad, theirs.self_attn.out_proj.weight.grad)
+        torch.testing.assert_close(ours.expand.weight.grad, theirs.linear1.weight.grad)
+        torch.testing.assert_close(ours.shrink.bias.grad, theirs.linear2.bias.grad)
+        torch.testing.assert_close(ours.norm_attention.weight.grad, theirs.norm1.weight.grad)
+
+
+def test_gradients_of_the_parts_of_a_batch_add_up_to_its_gradient():
+    model = make(PAPER, shape=(20, 16))  # 320 tokens: five windows a pass
+    window = Window.of(torch.randn(12, 21, 16, dtype=torch.float64))
+    found = list(passes(model, window))
+    assert [len(part) for part, _ in found] == [5, 5, 2]
+    for part, share in found:
+        (model.loss(part).sum() * share).backward()
+    added = [weight.grad.clone() for weight in model.blocks.parameters()]
+    model.zero_grad()
+    model.loss(window).sum().backward()
+    torch.testing.assert_close(added, [weight.grad for weight in model.blocks.parameters()])

@@ -6,7 +6,7 @@ import torch
 import forecause as fc
 from fitted import fit_forecaster
 from forecause.forecast.models.dictionary import fit_dictionaries
-from forecause.regression.input_groups import InputGroups
+from forecause.regression.scan import InputGroups
 from systems import windows_of
 
 

@@ -66,7 +66,7 @@ def test_a_token_is_nearly_linear_in_its_values_so_their_size_gets_through():
     past = past_of(50, 2, 5)
     slopes, twice = (model.jacobian(scale * past) for scale in (1.0, 2.0))
     # a LayerNorm over values alone would halve the slopes where the values are doubled
-    assert float((twice / slopes).median()) > 0.8
+    assert float((twice / slopes).median()) > 0.7
 
 
 def test_on_a_linear_system_it_forecasts_as_well_as_the_linear_model():

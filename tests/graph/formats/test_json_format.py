@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from forecause.errors import InputError
 from forecause.graph import LaggedGraph, empty_scores
+from forecause.graph.formats import json_format
 from forecause.graph.formats.export import (
     read_json,
     to_json,
@@ -178,3 +179,39 @@ def test_files_that_are_no_graph_are_refused(tmp_path):
 def test_half_a_surrogate_pair_is_refused_when_written(tmp_path):
     with pytest.raises(InputError, match="half of a character pair"):
         to_json(LaggedGraph.from_edges(["\ud800", "b"], 1, []), tmp_path / "graph.json")
+
+
+class TestStrongestScores:
+    @pytest.fixture
+    def graph(self, monkeypatch):
+        """A graph with more candidates than are written in full."""
+        monkeypatch.setattr(json_format, "MOST_SCORES", 40)
+        monkeypatch.setattr(json_format, "KEPT_SCORES", 7)
+        scores = empty_scores(list("abcd"), 3) + np.random.default_rng(0).normal(size=(4, 4, 3))
+        return LaggedGraph.from_scores(scores, scores.values > 2.0)
+
+    def test_of_very_many_candidates_the_strongest_are_written(self, graph):
+        text = graph.to_json()
+        assert "scores" not in json.loads(text)
+        again = read_json(text)
+        assert again.edges.equals(graph.edges)
+        kept = again.scores.values != 0
+        assert kept.sum() == max(7, 5 * len(graph))
+        np.testing.assert_array_equal(again.scores.values[kept], graph.scores.values[kept])
+        assert graph.scores.values[kept].min() >= graph.scores.values[~kept].max()
+
+    @pytest.mark.parametrize(
+        ("entry", "sentence"),
+        [
+            ("none", "must list"),
+            ([0, 1, 1], "must list"),
+            ([0, 4, 1, 0.5], "by their places"),
+            ([0, 1, 9, 0.5], "none of the lags"),
+            ([0, 1, 1, "much"], "must be a number"),
+        ],
+    )
+    def test_what_cannot_be_is_refused(self, graph, entry, sentence):
+        content = json.loads(graph.to_json())
+        content["strongest_scores"] = entry if entry == "none" else [entry]
+        with pytest.raises(InputError, match=sentence):
+            read_json(json.dumps(content))

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,19 +15,15 @@ import numpy as np
 from forecause.data.cells import Missing, numbers
 from forecause.data.scratch import is_large, new_array
 from forecause.data.sources.rawtable import Array, RawTable, check_names, raw_table, reading
-from forecause.errors import MissingExtra
+from forecause.errors import InputError, MissingExtra
 
 ROWS, COLUMNS = 1 << 16, 8  # decoded together; a column takes about 10 MB beside its rows
 READ_AHEAD = 1 << 18  # bytes of a column fetched together
 
 
 def read_parquet(path: Path) -> RawTable:
-    """The table, whose values are read later if they are many."""
-    try:
-        from pyarrow import parquet
-    except ImportError as error:
-        raise MissingExtra("pyarrow", "files") from error
-    with parquet.ParquetFile(path) as file:
+    """The table of a file or of a folder of them, whose values are read later if they are many."""
+    with _opened(path) as file:
         names, rows = tuple(file.schema_arrow.names), file.metadata.num_rows
         check_names(names)
         if not is_large((rows, len(names)), _width(file.schema_arrow, names)):
@@ -93,13 +90,58 @@ class ParquetTable(RawTable):
 
     @contextmanager
     def _open(self) -> Iterator[Any]:
-        from pyarrow import parquet
-
-        with (
-            reading(self.path, "Parquet"),
-            parquet.ParquetFile(self.path, buffer_size=READ_AHEAD) as file,
-        ):
+        with reading(self.path, "Parquet"), _opened(self.path, buffer_size=READ_AHEAD) as file:
             yield file
+
+
+def parquet_files(folder: Path) -> list[Path]:
+    """The files of a folder that make up one table, in the order of their names."""
+    return sorted(path for path in folder.glob("*.parquet") if path.is_file())
+
+
+def _opened(path: Path, **options: Any) -> Any:
+    """A file, or a folder of files as if they were one."""
+    try:
+        from pyarrow import parquet
+    except ImportError as error:
+        raise MissingExtra("pyarrow", "files") from error
+    if not path.is_dir():
+        return parquet.ParquetFile(path, **options)
+    return _Folder([parquet.ParquetFile(file, **options) for file in parquet_files(path)])
+
+
+class _Folder:
+    """Parquet files with the same columns, read one after the other."""
+
+    def __init__(self, files: list[Any]) -> None:
+        self.files = files
+        self.schema_arrow = files[0].schema_arrow
+        for place, file in enumerate(files):
+            if file.schema_arrow.names != self.schema_arrow.names:
+                raise InputError(
+                    "The files of a folder must have the same columns in the same order; file "
+                    f"{place + 1} has {file.schema_arrow.names[:5]}, the first "
+                    f"{self.schema_arrow.names[:5]}."
+                )
+        self.metadata = SimpleNamespace(num_rows=sum(f.metadata.num_rows for f in files))
+
+    def __enter__(self) -> _Folder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for file in self.files:
+            file.close()
+
+    def iter_batches(self, **asked: Any) -> Iterator[Any]:
+        """Batches of all files."""
+        for file in self.files:
+            yield from file.iter_batches(**asked)
+
+    def read(self, **asked: Any) -> Any:
+        """All files as one table."""
+        import pyarrow as pa
+
+        return pa.concat_tables([file.read(**asked) for file in self.files])
 
 
 def _is_number(kind: Any) -> bool:

@@ -17,7 +17,7 @@ import pandas as pd
 
 from forecause.data.cells import DECIMAL_COMMA, MISSING
 from forecause.data.scratch import copied, is_large
-from forecause.data.sources.parquet import read_parquet
+from forecause.data.sources.parquet import parquet_files, read_parquet
 from forecause.data.sources.rawtable import RawTable, check_names, from_array, raw_table, reading
 from forecause.errors import InputError, MissingExtra
 
@@ -43,8 +43,14 @@ LOOKED_AT = 100  # lines that show how a file is written
 
 
 def read_table(path: str | Path) -> RawTable:
-    """Read a CSV, TSV, Parquet, Feather, NPY, NPZ or NetCDF file, told by its ending."""
+    """Read a CSV, TSV, Parquet, Feather, NPY, NPZ or NetCDF file, told by its ending.
+
+    A folder of Parquet files is one table, its files in the order of their names.
+    """
     path = Path(path)
+    if path.is_dir() and parquet_files(path):
+        with reading(path, "Parquet"):
+            return read_parquet(path)
     ending = path.suffix.lower()
     head = _first_bytes(path)
     if ending not in READERS:
@@ -64,7 +70,9 @@ def read_table(path: str | Path) -> RawTable:
 def _first_bytes(path: Path) -> bytes:
     try:
         if path.is_dir():
-            raise InputError(f"{str(path)!r} is a directory; name the files in it.")
+            raise InputError(
+                f"{str(path)!r} is a directory without Parquet files; name the files in it."
+            )
         with path.open("rb") as file:
             return file.read(4096)
     except (OSError, ValueError) as error:
@@ -282,7 +290,10 @@ def _frame(path: Path, style: _Style, has_header: bool) -> pd.DataFrame:
             raise InputError("the text is not in UTF-8; save it as UTF-8.") from error
         except pd.errors.ParserError as error:
             reason = str(error).split("C error: ")[-1].strip().rstrip(".")
-            raise InputError(f"the rows differ in their number of cells: {reason}.") from error
+            raise InputError(
+                f"the rows differ in their number of cells: {reason}. If there are lines of "
+                "comment before the header, remove them."
+            ) from error
         except pd.errors.ParserWarning as error:
             raise InputError("rows have more cells than the header.") from error
 

@@ -17,6 +17,7 @@ from forecause.forecast.models.vector_transformer import VectorTransformer
 __all__ = [
     "CLOSED_FORMS",
     "CNN",
+    "LEARNERS",
     "MLP",
     "NETWORKS",
     "Additive",
@@ -33,4 +34,5 @@ __all__ = [
 
 # Of `auto`, simple to rich.
 CLOSED_FORMS: list[type[ForecasterSettings]] = [Linear, Additive]
+LEARNERS: list[type[ForecasterSettings]] = [Dictionary, Trees]
 NETWORKS: list[type[ForecasterSettings]] = [MLP, Transformer]

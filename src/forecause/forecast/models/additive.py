@@ -7,11 +7,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from forecause.data.streams import moments_by_block, place_knots
 from forecause.forecast.backward import PLAIN, Rules, activation
 from forecause.forecast.forecaster import FitData, Forecaster, ForecasterSettings
 from forecause.forecast.models.by_domain import by_domain
-from forecause.regression.moments import Moments, cross_validated
-from forecause.regression.splines import place_knots, spline_slopes, spline_terms
+from forecause.regression.moments import cross_validated
+from forecause.regression.splines import spline_slopes, spline_terms
 
 
 class Additive(ForecasterSettings):
@@ -79,7 +80,7 @@ class AdditiveModel(Forecaster):
         self.get_buffer("knots").copy_(place_knots(fit_data.windows, self.settings.knots))
         inputs = self.get_buffer("allowed").flatten(1).T
         allowed = inputs.repeat_interleave(self.settings.knots - 1, dim=0)
-        blocks = Moments.by_block(fit_data.windows, self.design, len(allowed))
+        blocks = moments_by_block(fit_data.windows, self.design, len(allowed))
         solution = cross_validated(blocks, self.settings.ridges, allowed)
         for target in range(self.n_variables):
             self._set(target, solution[:, target])

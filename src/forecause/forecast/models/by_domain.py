@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import TypeVar, cast
 
@@ -33,6 +33,13 @@ class ByDomain(Forecaster):
         super().constrain(allowed)
         for member in self._each():
             member.constrain(allowed)
+
+    def offers(self, column: int) -> bool:
+        return any(member.offers(column) for member in self._each())
+
+    def keep_only(self, columns: Collection[int]) -> None:
+        for member in self._each():
+            member.keep_only(columns)
 
     def forward(self, past: Tensor, rules: Rules = PLAIN, domain: Tensor | None = None) -> Tensor:
         return self._gather(past, domain, lambda member, part: cast(Tensor, member(part, rules)))

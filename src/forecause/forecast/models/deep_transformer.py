@@ -8,12 +8,17 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
-from forecause.config import EVERY_READOUT
+from forecause.config import EVERY_READOUT, ForecasterSpec
 from forecause.data.windows import Window
 from forecause.forecast.backward import PLAIN, Rules, activation, layer_norm, scale_gradient
 from forecause.forecast.forecaster import Forecaster
 from forecause.forecast.training.loop import NetworkSettings, Trained, TrainingSettings
+
+SHARPER = 3.0  # times PyTorch's usual first weights of queries and keys
+QUIETER = 0.5  # times those of what a block adds
+TOKENS_PER_PASS = 1600  # whose activations stay in a processor's cache
 
 
 class DeepTransformer(NetworkSettings):
@@ -28,6 +33,10 @@ class DeepTransformer(NetworkSettings):
     static_bias: bool = False  # a learnable logit per head, query token and key token
     teacher_forcing: bool = True  # learn from the forecast at every position, not only the last
     training: TrainingSettings = TrainingSettings.paper()
+
+    @classmethod
+    def of_preset(cls, preset: str) -> ForecasterSpec:
+        return cls(layers=1) if preset == "paper-shallow" else super().of_preset(preset)
 
     def build(self, shape: tuple[int, int]) -> DeepTransformerModel:
         return DeepTransformerModel(shape, self)
@@ -61,6 +70,11 @@ class Block(nn.Module):
         self.expand, self.shrink = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
         shape = (max(settings.domains, 1), self.heads, tokens, tokens)
         self.bias = nn.Parameter(torch.zeros(shape)) if settings.static_bias else None
+        with torch.no_grad():  # attention that starts even over all tokens is slow to leave that
+            for linear in (self.query, self.key):
+                linear.weight *= SHARPER
+            for linear in (self.mix, self.shrink):
+                linear.weight *= QUIETER
 
     def forward(self, x: Tensor, prior: Prior, asked: int, rules: Rules) -> Tensor:
         """x (batch, token, width) -> its last `asked` tokens after this block."""
@@ -70,6 +84,24 @@ class Block(nn.Module):
         x = x[:, -asked:] + self.mix(mixed.transpose(1, 2).flatten(2))
         hidden = activation(torch.relu, self.expand(_norm(self.norm_network, x, rules)), rules)
         return x + self.shrink(hidden)
+
+    def fused(self, x: Tensor, mask: Tensor) -> Tensor:
+        """The same for all tokens without a bias, by fewer and larger kernels, for training.
+
+        They have no second derivative and no rules, and so cannot be used for readouts.
+        """
+        normed = _norm(self.norm_attention, x, PLAIN)
+        three = (self.query, self.key, self.value)
+        weight, bias = (
+            torch.cat([linear.weight for linear in three]),
+            torch.cat([linear.bias for linear in three]),
+        )
+        parts = functional.linear(normed, weight, bias).chunk(3, dim=-1)
+        query, key, value = (self._heads(part) for part in parts)
+        mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+        x = x + self.mix(mixed.transpose(1, 2).flatten(2))
+        hidden = self.expand(_norm(self.norm_network, x, PLAIN))
+        return x + self.shrink(torch.relu_(hidden))
 
     def attention(self, normed: Tensor, prior: Prior, asked: int, rules: Rules) -> Tensor:
         """Weights (batch, head, query, key) of the last `asked` tokens on all tokens.
@@ -157,14 +189,26 @@ class DeepTransformerModel(Trained):
             tokens = tokens + self.domain[domain][:, None]
         return tokens
 
+    @property
+    def windows_per_pass(self) -> int:
+        return max(1, TOKENS_PER_PASS // (self.max_lag * self.n_variables))
+
     def _everywhere(self, past: Tensor, domain: Tensor | None) -> Tensor:
-        return self._run(past, domain, self.max_lag * self.n_variables, PLAIN)
+        if self.settings.static_bias:
+            return self._run(past, domain, self.max_lag * self.n_variables, PLAIN)
+        x = self._tokens(past, domain)
+        for block in self.blocks:
+            assert isinstance(block, Block)
+            x = block.fused(x, self.get_buffer("mask"))
+        return self._from_head(x, PLAIN)
 
     def _run(self, past: Tensor, domain: Tensor | None, asked: int, rules: Rules) -> Tensor:
         """What the head gives at the last `asked` tokens, (batch, step, variable, output)."""
         tokens, prior = self._tokens(past, domain), Prior.of(self, domain)
-        x = run_blocks(self.blocks, tokens, prior, asked, rules)
-        out = self.head(_norm(self.norm, x, rules))
+        return self._from_head(run_blocks(self.blocks, tokens, prior, asked, rules), rules)
+
+    def _from_head(self, x: Tensor, rules: Rules) -> Tensor:
+        out: Tensor = self.head(_norm(self.norm, x, rules))
         return out.unflatten(1, (-1, self.n_variables))
 
 

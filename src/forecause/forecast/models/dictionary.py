@@ -25,13 +25,15 @@ from forecause.forecast.dictionary_search import (
 )
 from forecause.forecast.forecaster import FitData, Forecaster, ForecasterSettings
 from forecause.forecast.models.by_domain import by_domain
+from forecause.regression import scan
 from forecause.regression.atoms import FARTHEST, Kind
-from forecause.regression.curves import BENDS, KNOT_QUANTILES
-from forecause.regression.input_groups import Index, InputGroups
+from forecause.regression.least_squares import Index
+from forecause.regression.scan import InputGroups
+from forecause.regression.splines import BENDS, KNOT_QUANTILES
 
 KINDS: tuple[str, ...] = get_args(Kind)  # of factors; in the table, their places from 1
 MOST_FACTORS = 4  # of an atom
-MOST_WINDOWS = 20_000  # that are learned from
+MOST_LEARNED_WINDOWS = 20_000  # that are learned from
 
 
 class Dictionary(ForecasterSettings):
@@ -48,6 +50,8 @@ class Dictionary(ForecasterSettings):
     instant: ClassVar[bool] = True
     own_tests: ClassVar[bool] = True
     readouts: ClassVar[tuple[str, ...]] = PLAIN_READOUTS
+
+    level: float = scan.LEVEL  # chance of a scan to propose a function where there is none
 
     def build(self, shape: tuple[int, int]) -> Forecaster:
         return by_domain(self, lambda plain: DictionaryModel(shape, plain), shape)
@@ -106,9 +110,13 @@ class DictionaryModel(Forecaster):
             found = torch.where(kind == code, form - centre, found)
         return (found.prod(-1) * weights).sum(-1)
 
+    def offers(self, column: int) -> bool:
+        """Only joint functions are its own; lines and splines the additive model has too."""
+        return bool((self.get_buffer("weights")[column] != 0).any())
+
     def fit(self, fit_data: FitData) -> None:
         fit_data.progress.step("fitting the dictionary", 0.0)
-        windows = fit_data.windows.spread(MOST_WINDOWS)
+        windows = fit_data.windows.spread(MOST_LEARNED_WINDOWS)
         batch = windows.draw(np.arange(len(windows)))
         inputs, targets = batch.past.flatten(1).double().numpy(), batch.target.double().numpy()
         curved = np.isin(np.arange(self.n_variables), windows.panel.coding.numeric_columns)
@@ -128,7 +136,9 @@ class DictionaryModel(Forecaster):
                 np.tile(curved, self.max_lag)[columns],
             )
             lags = [np.flatnonzero(columns % self.n_variables == t) for t in own.tolist()]
-            models = fit_dictionaries(inputs[:, columns], targets[:, own], groups, lags)
+            models = fit_dictionaries(
+                inputs[:, columns], targets[:, own], groups, lags, self.settings.level
+            )
             for target, model in zip(own.tolist(), models, strict=True):
                 self._set(target, model, columns)
         self.estimate_noise(fit_data.held_out)
@@ -153,10 +163,14 @@ class DictionaryModel(Forecaster):
 
 
 def fit_dictionaries(
-    inputs: np.ndarray, targets: np.ndarray, groups: InputGroups, own_lags: list[Index]
+    inputs: np.ndarray,
+    targets: np.ndarray,
+    groups: InputGroups,
+    own_lags: list[Index],
+    level: float = scan.LEVEL,
 ) -> list[DictionaryFit]:
     """A dictionary for every target, of inputs (row, input) and targets (row, target)."""
-    search = DictionarySearch(AdditiveModels(inputs, targets, groups), own_lags)
+    search = DictionarySearch(AdditiveModels(inputs, targets, groups), own_lags, level)
     search.look(basic_scans())
     search.look_behind_copies(cure_scans())
     search.look_behind_copies(triple_cure_scans(), only_rich=True)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from forecause.data.streams import BLOCKS, flat, moments_by_block, past_and_targets
+from forecause.data.windows import Windows
 from forecause.forecast.backward import PLAIN, Rules
 from forecause.forecast.forecaster import FitData, Forecaster, ForecasterSettings
 from forecause.forecast.models.by_domain import by_domain
-from forecause.regression.moments import Moments, cross_validated, flat
+from forecause.regression.moments import cross_validated
+from forecause.regression.screen import chosen_moments, is_wide, screened_inputs
 
 
 class Linear(ForecasterSettings):
@@ -45,6 +49,10 @@ class LinearModel(Forecaster):
         self.register_buffer("weight", torch.zeros(p, self.max_lag, p))  # (target, step, source)
         self.register_buffer("intercept", torch.zeros(p))
 
+    @property
+    def is_straight(self) -> bool:
+        return True
+
     def forward(self, past: Tensor, rules: Rules = PLAIN, domain: Tensor | None = None) -> Tensor:
         return torch.einsum("bls,tls->bt", past, self.get_buffer("weight")) + self.get_buffer(
             "intercept"
@@ -58,10 +66,28 @@ class LinearModel(Forecaster):
 
     def fit(self, fit_data: FitData) -> None:
         fit_data.progress.step("fitting the linear model", 0.0)
+        if is_wide(fit_data.windows.inputs, len(fit_data.windows)):
+            self._fit_screened(fit_data.windows)
+            self.estimate_noise(fit_data.held_out)
+            return
         allowed = self.get_buffer("allowed").flatten(1).T
-        blocks = Moments.by_block(fit_data.windows, flat, len(allowed))
+        blocks = moments_by_block(fit_data.windows, flat, len(allowed))
         self._set(cross_validated(blocks, self.settings.ridges, allowed))
         self.estimate_noise(fit_data.held_out)
+
+    def _fit_screened(self, windows: Windows) -> None:
+        """Every target on the inputs that a screen left of very many."""
+        past, targets = past_and_targets(windows)
+        allowed = self.get_buffer("allowed").flatten(1)
+        latest = torch.arange(self.n_variables) + (self.max_lag - 1) * self.n_variables
+        chosen = screened_inputs(past, targets, latest, allowed)
+        pieces = np.array_split(np.arange(len(past)), BLOCKS)
+        blocks = [chosen_moments(past[rows], targets[rows], chosen) for rows in pieces]
+        solution = cross_validated(blocks, self.settings.ridges)[..., 0]  # (target, 1 + input)
+        own = (solution[:, 1:] * chosen.taken).float()
+        weight = torch.zeros(allowed.shape).scatter_(1, chosen.inputs, own)
+        self.get_buffer("weight").copy_(weight.view_as(self.get_buffer("weight")))
+        self.get_buffer("intercept").copy_(solution[:, 0])
 
     def _set(self, coefficients: Tensor) -> None:
         """coefficients (1 + max_lag * variable, target), the intercept first."""

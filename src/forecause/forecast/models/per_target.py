@@ -13,7 +13,7 @@ from forecause.config import EVERY_HEAD, ForecasterSpec, Settings
 from forecause.data.windows import Window
 from forecause.forecast.backward import PLAIN, Rules
 from forecause.forecast.forecaster import FitData, Forecaster, ForecasterSettings
-from forecause.regression.residuals import clearly_better
+from forecause.regression.p_values import clearly_better
 
 
 class Member(Settings):
@@ -85,10 +85,15 @@ class PerTargetChoice(Forecaster):
         super().__init__(shape, settings)
         self.domains = max(member.domains for member in members.values())
         self.labels = next(iter(members.values())).labels
+        self.read_windows = min(member.read_windows for member in members.values())
         self.members = nn.ModuleDict({kind: members[kind] for kind in settings.members})
         self.constrain(next(iter(members.values())).get_buffer("allowed"))
         chosen = [members[kind].get_buffer("noise_variance") for kind in settings.kinds]
         self.noise_variance = torch.stack([noise[i] for i, noise in enumerate(chosen)])
+
+    @property
+    def is_straight(self) -> bool:
+        return all(cast(Forecaster, member).is_straight for member in self.members.values())
 
     def forward(self, past: Tensor, rules: Rules = PLAIN, domain: Tensor | None = None) -> Tensor:
         return self._gather(lambda member: cast(Tensor, member(past, rules, domain)))
@@ -127,10 +132,14 @@ def choose(members: Sequence[Forecaster], errors: Sequence[Tensor]) -> PerTarget
     for target in range(members[0].n_variables):
         winner = 0
         for rival in range(1, len(members)):
-            if clearly_better(errors[winner][:, target], errors[rival][:, target]):
+            if members[rival].offers(target) and clearly_better(
+                errors[winner][:, target], errors[rival][:, target]
+            ):
                 winner = rival
         kinds.append(members[winner].label)
     used = {m.label: m for m in members if m.label in kinds}
+    for label, member in used.items():
+        member.keep_only([column for column, kind in enumerate(kinds) if kind == label])
     settings = PerTargetChoiceSettings(
         kinds=tuple(kinds),
         members={label: Member.of(m) for label, m in used.items()},

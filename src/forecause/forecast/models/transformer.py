@@ -40,8 +40,8 @@ class Transformer(SeparateSettings):
 
     @classmethod
     def of_preset(cls, preset: str) -> ForecasterSpec:
-        """The preset `paper` is the published model, another one."""
-        if preset == "paper":
+        """The presets of the paper are the published model, another one."""
+        if preset in ("paper", "paper-shallow"):
             return DeepTransformer.of_preset(preset)
         return super().of_preset(preset)
 

@@ -6,6 +6,7 @@ our own, so a saved run holds no foreign objects.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,7 +23,7 @@ from forecause.forecast.models.by_domain import by_domain
 NODES = 2 * LEAVES - 1  # of one tree
 DEPTH = LEAVES - 1  # steps from its root to its farthest leaf
 MOST_READ = 20  # inputs of a target
-MOST_WINDOWS = 20_000  # that are learned from
+MOST_LEARNED_WINDOWS = 20_000  # that are learned from
 STEP = 0.5  # standard deviations by which an input is moved either way to tell its slope
 
 Array = npt.NDArray[np.float64]
@@ -52,6 +53,7 @@ class TreesModel(Forecaster):
     """X_i,t = intercept + the sum of its trees' leaves; nodes are numbered from each root on."""
 
     settings: Trees
+    read_windows = 500  # a slope takes two forecasts for every input
 
     def __init__(self, shape: tuple[int, int], settings: Trees) -> None:
         super().__init__(shape, settings)
@@ -68,15 +70,22 @@ class TreesModel(Forecaster):
 
     def _sum(self, x: Tensor, target: int) -> Tensor:
         """Forecast (batch,) of one target from inputs (batch, input)."""
-        tree = torch.arange(MOST_TREES, device=x.device)
+        intercept = self.get_buffer("intercept")[target]
+        count = int(self.get_buffer("branches")[target].flatten(1).any(1).sum())  # trees that split
         inputs, thresholds, children, values = (
-            self.get_buffer(name)[target] for name in ("inputs", "thresholds", "branches", "values")
+            self.get_buffer(name)[target, :count].flatten(0, 1)
+            for name in ("inputs", "thresholds", "branches", "values")
         )
-        node = torch.zeros(len(x), MOST_TREES, dtype=torch.long, device=x.device)
-        for _ in range(DEPTH):  # a leaf is its own child
-            is_above = x.gather(1, inputs[tree, node]) > thresholds[tree, node]
-            node = children[tree, node, is_above.long()]
-        return self.get_buffer("intercept")[target] + values[tree, node].sum(1)
+        root = NODES * torch.arange(count, device=x.device)  # nodes of all trees in one table
+        children = children + root.repeat_interleave(NODES)[:, None]
+        node = root.expand(len(x), -1)
+        for _ in range(DEPTH):
+            is_above = x.gather(1, inputs[node]) > thresholds[node]
+            after = torch.where(is_above, children[node, 1], children[node, 0])
+            if torch.equal(after, node):  # a leaf is its own child
+                break
+            node = after
+        return intercept + values[node].sum(1)
 
     def jacobian(self, past: Tensor, rules: Rules = PLAIN, domain: Tensor | None = None) -> Tensor:
         """Mean slope within half a standard deviation of each input: trees have no other."""
@@ -96,13 +105,22 @@ class TreesModel(Forecaster):
         pull = (window.target - self.forecast(window)) / self.get_buffer("noise_variance")
         return pull[:, :, None, None] * self.jacobian(window.past, domain=window.domain)
 
+    def offers(self, column: int) -> bool:
+        return bool(self.get_buffer("branches")[column].any())
+
+    def keep_only(self, columns: Collection[int]) -> None:
+        gone = [c for c in range(self.n_variables) if c not in columns]
+        for name, empty in (("inputs", 0), ("thresholds", torch.inf), ("branches", 0)):
+            self.get_buffer(name)[gone] = empty
+        self.get_buffer("values")[gone] = 0.0
+
     def fit(self, fit_data: FitData) -> None:
-        windows = fit_data.windows.spread(MOST_WINDOWS)
+        windows = fit_data.windows.spread(MOST_LEARNED_WINDOWS)
         batch = windows.draw(np.arange(len(windows)))
         inputs, targets = batch.past.flatten(1).double().numpy(), batch.target.double().numpy()
         late = held_out_rows(len(inputs))
         allowed = self.get_buffer("allowed").flatten(1).cpu().numpy()
-        for target in range(self.n_variables):
+        for target in fit_data.columns or range(self.n_variables):
             fit_data.progress.step("growing trees", target / self.n_variables)
             reads = np.flatnonzero(allowed[target])
             if len(reads) > MOST_READ:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -24,7 +23,8 @@ from forecause.forecast.forecaster import (
 from forecause.forecast.training import distributed
 from forecause.forecast.training.distributed import Ranks
 from forecause.forecast.training.sparsity import TRIED, Penalty, learn_sparsely
-from forecause.regression.residuals import clearly_better
+from forecause.regression.p_values import clearly_better
+from forecause.threads import threads_for
 
 WATCHED = 4096  # held-out windows looked at to decide when to stop
 QUICK_STEPS = 1000  # of training, at most, under the preset quick
@@ -43,17 +43,25 @@ class TrainingSettings(Settings):
     look_every: int = 100  # steps between looks at the held-out loss
     patience: int = 4  # looks without progress before the rate falls
     rate_drops: int = 2  # how often the rate falls to a third before training stops
+    cooldown: int = 0  # steps at the end in which the rate falls to zero; instead of drops
+    rounds: int = 0  # over all windows that the cap of steps leaves room for, however many
     clip: float = 1.0  # largest norm of a gradient
+
+    def most_steps(self, windows: int) -> int:
+        """The cap for so many windows to learn from."""
+        return max(self.max_steps, self.rounds * windows // self.batch_size)
 
     @classmethod
     def paper(cls) -> TrainingSettings:
-        """Adam at a constant rate, as published."""
+        """Adam at the published rate and batch size; how it ends is not published."""
         return cls(
             learning_rate=1e-3,
             batch_size=256,
             warmup_steps=0,
             patience=8,
             rate_drops=0,
+            cooldown=300,
+            rounds=10,
             clip=1e9,  # that is, not at all
         )
 
@@ -132,34 +140,37 @@ def train(model: Forecaster, fit_data: FitData, settings: TrainingSettings) -> N
     and when its time is up.
     """
     ranks, began = distributed.current(), time.monotonic()
-    steps = f"{settings.max_steps} steps of {settings.batch_size}"
+    most = settings.most_steps(len(fit_data.windows))
+    steps = f"{most} steps of {settings.batch_size}"
     ranks.meet(f"training the {model.kind} on {len(fit_data.windows)} windows in {steps}")
     rng = np.random.default_rng(fit_data.seed)
     watched = fit_data.held_out.sample(WATCHED, rng)
     device = next(model.parameters()).device
     optimiser = torch.optim.Adam(model.parameters(), fused=device.type in ("cpu", "cuda"))
-    schedule = _Schedule(settings)
+    schedule = _Schedule(settings, most)
     best = _Best(model, _held_out_losses(model, watched, ranks))
     rival, loss = _Rival.of(fit_data, watched, ranks), ranks.loss_of(model)
     size = min(settings.batch_size, len(fit_data.windows))
     batches = _shuffled(fit_data.windows, size, rng, ranks)
-    with _threads_for(model.work_per_window * size // ranks.size):
-        for step in range(1, settings.max_steps + 1):
+    with threads_for(model.work_per_window * size // ranks.size >= SMALL_STEP):
+        for step in range(1, most + 1):
             optimiser.param_groups[0]["lr"] = schedule.rate(step)
             optimiser.zero_grad()
-            loss(next(batches).to(device), size).backward()
+            batch = next(batches).to(device)
+            for part, share in passes(model, batch) if ranks.alone else [(batch, 1.0)]:
+                (loss(part, size) * share).backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
             optimiser.step()
-            if step % settings.look_every:
+            if step % settings.look_every and not schedule.is_last(step):
                 continue
-            fit_data.progress.step(f"training the {model.kind}", step / settings.max_steps)
+            fit_data.progress.step(f"training the {model.kind}", step / most)
             losses = _finite(_held_out_losses(model, watched, ranks), model.kind, step)
             stalled = schedule.stalls_after(losses, progress=best.improve(losses))
             if stalled:
                 best.restore()
-                schedule.slow_down()
+                schedule.slow_down(step)
             lost = rival is not None and rival.wins_against(model, schedule.history, stalled)
-            if schedule.ended or ranks.agree(lost or fit_data.time_is_up(began)):
+            if schedule.ended(step) or ranks.agree(lost or fit_data.time_is_up(began)):
                 break
     best.restore()
     model.estimate_noise(watched)
@@ -199,17 +210,21 @@ class _Rival:
 
 
 class _Schedule:
-    """The learning rate: warm-up, constant, a third each time the held-out loss stalls."""
+    """The learning rate: warm-up, constant, a third each time the held-out loss stalls; or, with a
+    cooldown, down to zero in so many steps once it stalls or the cap is as near."""
 
-    def __init__(self, settings: TrainingSettings) -> None:
+    def __init__(self, settings: TrainingSettings, most: int) -> None:
         self.settings = settings
+        self.cooldown = min(settings.cooldown, most // 2)
+        self.last = most
         self.idle_looks = 0
         self.drops = 0
         self.history: list[Tensor] = []  # held-out loss (target,) of every look
 
     def rate(self, step: int) -> float:
         warm = min(1.0, step / max(self.settings.warmup_steps, 1))
-        return self.settings.learning_rate * warm * 0.3**self.drops
+        cool = min(1.0, (self.last - step + 1) / max(self.cooldown, 1))
+        return self.settings.learning_rate * min(warm, cool) * 0.3**self.drops
 
     def stalls_after(self, losses: Tensor, progress: bool) -> bool:
         """Take note of a look; True once `patience` looks in a row brought no progress."""
@@ -217,13 +232,18 @@ class _Schedule:
         self.idle_looks = 0 if progress else self.idle_looks + 1
         return self.idle_looks >= self.settings.patience
 
-    def slow_down(self) -> None:
-        self.drops += 1
+    def slow_down(self, step: int) -> None:
         self.idle_looks = 0
+        if self.cooldown:
+            self.last = min(self.last, step + self.cooldown)
+        else:
+            self.drops += 1
 
-    @property
-    def ended(self) -> bool:
-        return self.drops > self.settings.rate_drops
+    def is_last(self, step: int) -> bool:
+        return bool(self.cooldown) and step == self.last
+
+    def ended(self, step: int) -> bool:
+        return self.drops > self.settings.rate_drops or self.is_last(step)
 
 
 class _Best:
@@ -257,16 +277,21 @@ class _Best:
         self.model.load_state_dict(self.weights)
 
 
-@contextmanager
-def _threads_for(work: int) -> Iterator[None]:
-    """One thread for a small step: more only wait for each other, badly so on a busy machine."""
-    before = torch.get_num_threads()
-    if work < SMALL_STEP:
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+def passes(model: Forecaster, batch: Window) -> Iterator[tuple[Window, float]]:
+    """Parts of a batch, each for a pass of its own, and their shares of it.
+
+    Gradients of parts add up to the batch's, and a part's activations stay in the cache.
+    """
+    size = model.windows_per_pass or len(batch)
+    for start in range(0, len(batch), size):
+        part = batch[start : start + size]
+        yield part, len(part) / len(batch)
+
+
+def backward(model: Forecaster, batch: Window) -> None:
+    """The gradient of a batch's loss, as a step of training takes it."""
+    for part, share in passes(model, batch):
+        (model.loss(part).sum() * share).backward()
 
 
 def _shuffled(

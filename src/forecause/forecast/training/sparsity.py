@@ -22,7 +22,7 @@ from torch import Tensor
 
 from forecause.data.windows import Window
 from forecause.forecast.forecaster import FitData, Forecaster, over_windows
-from forecause.regression.residuals import clearly_better
+from forecause.regression.p_values import clearly_better
 
 TRIED = (0.0, 0.03, 0.1, 0.2)  # weights of the penalty, of standardised inputs and outputs
 

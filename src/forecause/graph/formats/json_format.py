@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
@@ -17,7 +18,11 @@ from forecause.graph.edge_table import EDGE_COLUMNS, edge_records, edge_table
 from forecause.graph.formats.textfile import save_text, text_of
 from forecause.graph.lagged import LaggedGraph
 
+Array = npt.NDArray[np.float64]
+
 FORMAT = "forecause.graph/1"
+MOST_SCORES = 200_000  # candidates whose scores are all written; of more, the strongest so many
+KEPT_SCORES = 20_000  # strongest, or five for every edge
 INFINITIES = {"Infinity": math.inf, "-Infinity": -math.inf}  # JSON has no infinite numbers
 
 
@@ -70,12 +75,26 @@ def _content(graph: LaggedGraph) -> dict[str, Any]:
     }
     if graph.scores is not None:
         content["score_lags"] = [int(lag) for lag in graph.scores["lag"].values]
-        content["scores"] = _writable_lists(graph.scores.values.tolist())
+        if graph.scores.size <= MOST_SCORES:
+            content["scores"] = _writable_lists(graph.scores.values.tolist())
+        else:
+            content["strongest_scores"] = _strongest(graph.scores, 5 * len(graph.edges))
     if graph.domains:
         content["domains"] = {name: _content(part) for name, part in graph.domains.items()}
     if graph.summary is not None:
         content["summary"] = graph.summary.to_dict("records")
     return content
+
+
+def _strongest(scores: xr.DataArray, wanted: int) -> list[list[Any]]:
+    """[target, source, lag, score] of the strongest candidates, by places, in their own order."""
+    flat = np.nan_to_num(scores.values.ravel(), nan=-np.inf)
+    count = min(max(wanted, KEPT_SCORES), flat.size)
+    kept = np.sort(np.argpartition(-flat, count - 1)[:count])
+    places = np.unravel_index(kept, scores.shape)
+    lags = scores["lag"].values[places[2]]
+    cells = zip(*(p.tolist() for p in (*places[:2], lags)), flat[kept].tolist(), strict=True)
+    return [[*cell[:3], _writable(cell[3])] for cell in cells]
 
 
 def _writable(value: Any) -> Any:
@@ -197,14 +216,35 @@ def _number(value: Any, what: str) -> float:
 
 def _scores(content: dict[str, Any], names: tuple[str, ...]) -> xr.DataArray | None:
     scores, lags = content.get("scores"), content.get("score_lags")
-    if scores is None:
+    strongest = content.get("strongest_scores")
+    if scores is None and strongest is None:
         return None
     if not isinstance(lags, list) or not all(type(lag) is int for lag in lags):
         raise InputError('"score_lags" must list the lags of "scores" as whole numbers.')
     shape = (len(names), len(names), len(lags))
-    values = np.array(_checked_nest(scores, shape), dtype=np.float64).reshape(shape)
+    if scores is None:
+        values = _spread_out(strongest, shape, lags)
+    else:
+        values = np.array(_checked_nest(scores, shape), dtype=np.float64).reshape(shape)
     coordinates = {"target": list(names), "source": list(names), "lag": lags}
     return xr.DataArray(values, dims=AXES, coords=coordinates)
+
+
+def _spread_out(strongest: Any, shape: tuple[int, ...], lags: list[int]) -> Array:
+    """Scores (target, source, lag) from those of the strongest candidates; 0 elsewhere."""
+    values, place_of = np.zeros(shape), {lag: place for place, lag in enumerate(lags)}
+    if not isinstance(strongest, list):
+        raise InputError('"strongest_scores" must list [target, source, lag, score].')
+    for entry in strongest:
+        if not isinstance(entry, list) or len(entry) != 4:
+            raise InputError('"strongest_scores" must list [target, source, lag, score].')
+        target, source, lag, score = entry
+        if not all(type(p) is int and 0 <= p < shape[0] for p in (target, source)):
+            raise InputError('"strongest_scores" must name variables by their places.')
+        if lag not in place_of:
+            raise InputError(f'"strongest_scores" has the lag {lag!r}, which is none of the lags.')
+        values[target, source, place_of[lag]] = _number(score, "every score")
+    return values
 
 
 def _checked_nest(values: Any, shape: tuple[int, ...]) -> Any:

@@ -25,7 +25,7 @@ function drawChanges() {
   const kept = to.edges.filter((edge) => from.byKey.has(edge.key)).length;
   const counts = make("p", { id: "change-counts" }, `${count(kept, "edge")} in both; `,
     Object.keys(KINDS).map((kind) => `${found.filter((change) => change.kind === kind).length} ${KINDS[kind]}`).join(", "), ".");
-  body.replaceChildren(counts, ...missingVariables(from, to), ...lossesBeside(from, to));
+  body.replaceChildren(counts, ...lossesBeside(from, to));
   if (!found.length) return body.append(make("p", { className: "quiet" }, "The two graphs agree, and no score differs by more than half."));
   const table = make("table", { id: "change-table" }, make("thead", {}, make("tr", {}, ...["change", "source", "target", "lag", `score in ${from.name}`, `score in ${to.name}`].map(
     (title, i) => make("th", { scope: "col", className: i < 3 ? "text" : "" }, title)))));
@@ -39,15 +39,6 @@ function drawChanges() {
   }
   table.append(rows);
   body.append(make("div", { className: "rows" }, table));
-}
-
-function missingVariables(from, to) {
-  const lines = [];
-  for (const [one, other] of [[from, to], [to, from]]) {
-    const only = one.variables.filter((name) => !other.variables.includes(name));
-    if (only.length) lines.push(make("p", { className: "quiet" }, `Only in ${one.name}: `, ...only.slice(0, 12).flatMap((name, i) => (i ? [", ", named(name)] : [named(name)])), only.length > 12 ? " and others" : "", "."));
-  }
-  return lines;
 }
 
 function lossesBeside(from, to) {

@@ -1,4 +1,7 @@
-// The heatmap: target x source for every delay; corners mark predicted and true edges.
+// The heatmap: target x source for every delay; corners mark predicted and true edges. Many variables
+// share one matrix with the strongest delay of each pair, linked ones side by side.
+const MATRIX_FROM = 25;
+const ALL = "all";
 const trueKeys = new Set((data.truth?.edges || []).map(edgeKey));
 
 const heatPicture = {
@@ -9,6 +12,7 @@ const heatPicture = {
     const view = currentView();
     const chosen = state.lags ? state.lags.split(",").map(Number) : null;
     const zero = view.edges.some((edge) => edge.lag === 0) ? [0] : [];
+    if (view.variables.length > MATRIX_FROM && !chosen) return [ALL];
     const all = [...zero, ...(view.lags.length ? view.lags : Array.from({ length: view.maxLag }, (_, i) => i + 1))];
     return [...new Set(all)].filter((lag) => !chosen || chosen.includes(lag));
   },
@@ -29,6 +33,24 @@ const heatPicture = {
   labelRoom() {
     pen.font = `11px ${FONT}`;
     return 20 + Math.min(90, Math.max(...currentView().variables.map((name) => pen.measureText(name).width)));
+  },
+
+  // The variables in the order of rows and columns; of a pair, its score at a delay or the highest.
+  order(view) {
+    return view.variables.length > MATRIX_FROM ? data.layout.order.map((i) => names[i]) : view.variables;
+  },
+  strongest(view, source, target) {
+    let best = { lag: view.lags[0] ?? 1, score: -Infinity };
+    for (const lag of [0, ...view.lags]) {
+      const score = this.score(view, source, target, lag);
+      if (score > best.score) best = { lag, score };
+    }
+    return best;
+  },
+  score(view, source, target, lag) {
+    if (lag === ALL) return this.strongest(view, source, target).score;
+    const known = scoreOf(view, source, target, lag);
+    return known ?? view.byKey.get(JSON.stringify([source, target, lag]))?.score ?? 0;
   },
 
   draw() {
@@ -56,7 +78,7 @@ const heatPicture = {
     pen.font = `600 12px ${FONT}`;
     pen.textAlign = "left";
     pen.textBaseline = "middle";
-    pen.fillText(lag ? `delay ${lag}` : "same row", x, y - 13);
+    pen.fillText(lag === ALL ? "all delays: the strongest of each pair" : lag ? `delay ${lag}` : "same row", x, y - 13);
     this.marks(panel, view, shown);
     this.labels(panel, view);
     this.cursor(panel, view);
@@ -66,7 +88,7 @@ const heatPicture = {
   image(view, lag) {
     const id = `${views.indexOf(view)} ${lag} ${document.documentElement.dataset.theme}`;
     if (this.images.has(id)) return this.images.get(id);
-    const count = view.variables.length, k = view.lags.indexOf(lag);
+    const order = this.order(view), count = order.length;
     const image = make("canvas", { width: count, height: count });
     const brush = image.getContext("2d"), pixels = brush.createImageData(count, count);
     const ends = [rgb(colours["heat-0"]), rgb(colours["heat-1"])];
@@ -74,7 +96,7 @@ const heatPicture = {
     const top = scores.reduce((a, b) => Math.max(a, b), 1e-300);
     for (let target = 0; target < count; target++) {
       for (let source = 0; source < count; source++) {
-        const score = view.scores ? (k < 0 ? 0 : view.scores[target][source][k]) : view.byKey.get(JSON.stringify([view.variables[source], view.variables[target], lag]))?.score;
+        const score = this.score(view, order[source], order[target], lag);
         const share = Math.sqrt(Math.max(score || 0, 0) / top);
         const at = 4 * (target * count + source);
         for (let c = 0; c < 3; c++) pixels.data[at + c] = ends[0][c] + share * (ends[1][c] - ends[0][c]);
@@ -87,11 +109,11 @@ const heatPicture = {
   },
 
   marks({ x, y, cell, lag }, view, shown) {
-    const row = new Map(view.variables.map((name, i) => [name, i]));
+    const row = new Map(this.order(view).map((name, i) => [name, i]));
     const part = Math.max(2, Math.min(cell * 0.36, 15));
     const corner = (key, right, colour) => {
       const [source, target, at] = JSON.parse(key);
-      if (at !== lag || !row.has(source) || !row.has(target)) return;
+      if ((at !== lag && lag !== ALL) || !row.has(source) || !row.has(target)) return;
       const left = x + row.get(source) * cell, up = y + row.get(target) * cell;
       const edge = right ? left + cell : left;
       pen.beginPath();
@@ -110,10 +132,10 @@ const heatPicture = {
   },
 
   labels({ x, y, cell, first, last, size }, view) {
-    if (cell < 10) return;
-    pen.font = `${cell > 18 ? 12 : 10}px ${FONT}`;
+    if (cell < 7) return;
+    pen.font = `${cell > 18 ? 12 : cell > 10 ? 10 : 8}px ${FONT}`;
     pen.fillStyle = colours.quiet;
-    view.variables.forEach((name, i) => {
+    this.order(view).forEach((name, i) => {
       if (first) {
         pen.textAlign = "right";
         pen.fillText(clip(name, 90), x - 7, y + (i + 0.5) * cell);
@@ -123,7 +145,7 @@ const heatPicture = {
       pen.translate(x + (i + 0.5) * cell, y + size + 8);
       if (cell < 34) pen.rotate(-Math.PI / 2);
       pen.textAlign = cell < 34 ? "right" : "center";
-      pen.fillText(clip(name, cell < 34 ? 60 : cell), 0, cell < 34 ? 0 : 4);
+      pen.fillText(clip(name, cell < 34 ? (view.variables.length > MATRIX_FROM ? 90 : 60) : cell), 0, cell < 34 ? 0 : 4);
       pen.restore();
     });
   },
@@ -132,10 +154,11 @@ const heatPicture = {
     const mark = highlighted();
     if (mark?.kind !== "edge") return;
     const [source, target, at] = JSON.parse(mark.key);
-    if (at !== lag) return;
+    if (at !== lag && lag !== ALL) return;
+    const order = this.order(view);
     pen.strokeStyle = colours.ink;
     pen.lineWidth = 2;
-    pen.strokeRect(x + view.variables.indexOf(source) * cell, y + view.variables.indexOf(target) * cell, cell, cell);
+    pen.strokeRect(x + order.indexOf(source) * cell, y + order.indexOf(target) * cell, cell, cell);
   },
 
   hit(px, py) {
@@ -143,7 +166,8 @@ const heatPicture = {
     for (const { x, y, size, cell, lag } of this.panels) {
       const column = Math.floor((px - x) / cell), row = Math.floor((py - y) / cell);
       if (px < x || py < y || px >= x + size || py >= y + size) continue;
-      const source = view.variables[column], target = view.variables[row];
+      const order = this.order(view), source = order[column], target = order[row];
+      if (lag === ALL) return { kind: "edge", key: JSON.stringify([source, target, this.strongest(view, source, target).lag]) };
       return lag === 0 && source === target ? null : { kind: "edge", key: JSON.stringify([source, target, lag]) };
     }
     return null;
@@ -152,8 +176,8 @@ const heatPicture = {
   where(thing) {
     if (thing.kind !== "edge") return null;
     const [source, target, lag] = JSON.parse(thing.key), view = currentView();
-    const panel = this.panels.find((p) => p.lag === lag);
-    return panel && [panel.x + (view.variables.indexOf(source) + 0.5) * panel.cell, panel.y + (view.variables.indexOf(target) + 0.5) * panel.cell];
+    const panel = this.panels.find((p) => p.lag === lag || p.lag === ALL), order = this.order(view);
+    return panel && [panel.x + (order.indexOf(source) + 0.5) * panel.cell, panel.y + (order.indexOf(target) + 0.5) * panel.cell];
   },
 };
 

@@ -92,14 +92,30 @@ function drawLegend() {
   };
   const entries = state.shape === "heat"
     ? [[line("linear-gradient(90deg, var(--heat-0), var(--heat-1))"), "score"], ["◤", "predicted edge"], ...(data.truth ? [["◥", "true edge"]] : []), ["", "rows: targets · columns: sources"]]
-    : [[line("var(--up)"), "raises"], [line("var(--down)"), "lowers"], [line("var(--both)"), "both ways"], ["", "wider: stronger · fainter: less sure · number: delay in rows"]];
+    : [[line("var(--up)"), "raises"], [line("var(--down)"), "lowers"], ...(currentView().edges.some((edge) => edge.way === "both") ? [[line("var(--both)"), "either, by the state"]] : []), ...widthEntries(), ...gradeEntries(), ["1", "delay in rows"], ...(shownMixed() ? [["±", "the other way at a further delay"]] : [])];
   $("legend").replaceChildren(...entries.map(([mark, text]) => {
-    const glyph = typeof mark === "string" ? make("span", {}, mark) : mark;
+    const glyph = typeof mark === "string" ? make("b", {}, mark) : mark;
     if (mark === "◤") glyph.style.color = "var(--down)";
     if (mark === "◥") glyph.style.color = "var(--truth)";
     return make("span", {}, glyph, text);
   }));
 }
+
+// Two widths and what they stand for, and the lines of the grades that occur.
+function widthEntries() {
+  const scores = currentView().edges.map((edge) => edge.score).filter((score) => score > 0);
+  if (!scores.length) return [];
+  const top = Math.max(...scores), low = Math.min(...scores);
+  const sample = (score) => draw("svg", { class: "sample", viewBox: "0 0 26 10", "aria-hidden": "true" }, draw("line", { x1: 0, x2: 26, y1: 5, y2: 5, stroke: "currentColor", "stroke-width": widthOf(score, top) }));
+  return (low < top ? [low, top] : [top]).map((score) => [sample(score), `score ${format(score)}`]);
+}
+function gradeEntries() {
+  const used = Object.keys(LINES).filter((grade) => currentView().edges.some((edge) => edge.grade === grade));
+  return used.map((grade) => [draw("svg", { class: "sample", viewBox: "0 0 26 10", "aria-hidden": "true" }, draw("line", {
+    x1: 0, x2: 26, y1: 5, y2: 5, stroke: "currentColor", "stroke-width": 2, "stroke-dasharray": LINES[grade][1].join(" "), opacity: LINES[grade][0],
+  })), grade]);
+}
+const shownMixed = () => state.shape === "summary" && arrowsOf(shownEdges()).some((arrow) => arrow.mixed);
 
 function setUpSearch() {
   const input = $("find"), list = $("finds");
@@ -164,10 +180,11 @@ function start() {
   setUpChanges();
   watch(["shape"], () => {
     stage.picture = PICTURES[state.shape][1];
+    sizeCanvas();
     showAll();
-    drawLegend();
   });
   watch([...FILTERS, "shape", "filter", "from", "to"], drawControls);
+  watch([...FILTERS, "shape"], drawLegend);
   watch([...FILTERS, "shape", "edge", "variable"], drawStage);
   watch(["view", "edge", "variable", "focus"], drawPanel);
   watch(["from", "to"], drawChanges);
@@ -182,13 +199,18 @@ function start() {
   redraw();
   drawTable();
   resize();
+  addEventListener("resize", sizeCanvas);
   new ResizeObserver(resize).observe(canvas);
   addEventListener("hashchange", readHash);
+  $("panel").addEventListener("keydown", (event) => event.key === "Escape" && select(null));
 }
 
 // A handle for tests and the curious: where a thing is drawn, and how long drawing took.
 window.forecause = {
   state, data, shownEdges,
+  arrows: () => summaryPicture.curves.map(({ arrow, width }) => ({ ...arrow, width })),
+  boxes: () => [...boxes.values()],
+  panels: () => heatPicture.panels,
   drawMs: () => stage.drawMs,
   where: (thing) => {
     const box = canvas.getBoundingClientRect(), spot = stage.picture.where(thing);

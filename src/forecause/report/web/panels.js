@@ -7,30 +7,44 @@ const curves = new Map((evidence.edges || []).map((entry) => {
 }));
 const WORDS = { up: "raises", down: "lowers", both: "moves" };
 const TITLES = {
-  score: "score", effect: "effect (sd)", share: "share of target", confidence: "confidence", certainty: "certainty", grade: "grade", q_value: "q-value", mean_rank: "mean rank",
+  change: "change per sd", score: "score", effect: "effect (sd)", share: "share of target", confidence: "confidence", certainty: "certainty", grade: "grade", q_value: "q-value", mean_rank: "mean rank",
   sd_rank: "sd of rank", stability: "stability", sign_consistency: "sign consistency",
 };
 
 function drawPanel() {
-  const panel = $("panel");
+  const panel = $("panel"), inside = panel.contains(document.activeElement);
   panel.replaceChildren();
   panel.scrollTop = 0;
   if (state.edge) edgePanel(panel, state.edge);
   else if (state.variable) variablePanel(panel, state.variable);
   else emptyPanel(panel);
+  if (inside) panel.focus({ preventScroll: true }); // what had the focus is gone
 }
 
 function emptyPanel(panel) {
+  const links = strongestLinks();
   panel.append(
-    make("h3", {}, "Look closer"),
-    make("p", { className: "hint evidence" }, "Click an arrow for its evidence: strength per delay, the response of the forecast, its influence over time."),
-    make("p", { className: "hint evidence" }, "Click a variable for its series, its forecast, and what is lost without each cause. Double-click, or press F, to see only its causes and effects."),
-    make("h4", {}, "Strongest links"),
+    make("h2", {}, "The strongest links"),
+    links.length ? make("ol", { className: "answers", id: "answers" }, ...links.map(answer)) : make("p", { className: "evidence" }, NOTHING),
+    make("p", { className: "hint small after" }, `${links.some((link) => link.amount) ? "In brackets: a 90 % confidence interval of the average effect. " : ""}Choose a link or an arrow for its evidence, a variable for its series and its causes. Double-click a variable, or press F, to see its neighbourhood alone.`),
   );
-  const list = make("div", { className: "causes" });
-  const top = currentView().edges.filter((edge) => edge.source !== edge.target).slice(0, 8);
-  for (const edge of top) list.append(edgeLink(edge), meter(edge.score / top[0].score), make("span", { className: "number" }, format(edge.score)));
-  panel.append(top.length ? list : make("p", { className: "hint" }, "None was found."));
+}
+const NOTHING = "No variable was found to drive another. Either there is nothing to find at these delays, or the data is too short or too noisy to show it.";
+const VERBS = { raises: "up", lowers: "down", moves: "both" };
+// The links of all data have sentences from the library; other views tell direction and delay.
+function strongestLinks() {
+  const view = currentView();
+  if (view.kind === "all") return data.links;
+  const between = view.edges.filter((edge) => edge.source !== edge.target);
+  return (between.length ? between : view.edges).slice(0, 5).map((edge) => ({
+    edge: [edge.source, edge.target, edge.lag], claim: `${edge.source} ${WORDS[edge.way]} ${edge.source === edge.target ? "itself" : edge.target} ${whenText(edge.lag)}`, amount: "", grade: edge.grade, direction: WORDS[edge.way],
+  }));
+}
+function answer(link) {
+  const pick = () => select({ kind: "edge", key: JSON.stringify(link.edge) });
+  const grade = link.grade ? make("span", { className: `grade ${link.grade}` }, link.grade) : "";
+  return make("li", { className: VERBS[link.direction] }, make("button", { className: "link", type: "button", dir: "auto", onclick: pick }, link.claim), " ", grade,
+    ...(link.amount ? [make("span", { className: "amount", dir: "auto" }, link.amount[0].toUpperCase() + link.amount.slice(1))] : []));
 }
 
 function edgeLink(edge, text = null) {
@@ -69,7 +83,7 @@ function edgePanel(panel, key) {
   if (!found && evidence.edges) panel.append(make("p", { className: "hint small evidence" }, "Response and influence are kept for the strongest chosen edges only."));
 }
 
-const whenText = (lag) => (lag ? `after ${lagName(lag)}` : "within the same row");
+const whenText = (lag) => (lag ? `after ${delayName(lag)}` : "within the same row");
 function sentenceOf(view, edge) {
   if (!edge) return "This candidate was not chosen as an edge.";
   if (view.kind === "all") return data.sentences[edge.place];
@@ -84,6 +98,7 @@ function statistics(view, edge, key, source, target, lag) {
     if (row[column] == null) continue;
     if (column === "sd_rank" && row.mean_rank != null) continue;
     if (column === "mean_rank" && row.sd_rank != null) add("rank, mean ± sd", `${format(row.mean_rank)} ± ${format(row.sd_rank)}`, data.glossary.mean_rank);
+    else if (column === "change" && row.change_low != null) add(title, `${format(row.change)} [${format(row.change_low)}, ${format(row.change_high)}]`, data.glossary.change);
     else add(title, format(row[column]), data.glossary[column]);
   }
   const found = curves.get(key);
@@ -113,7 +128,7 @@ function responsePart(panel, found, source, target, lag, way) {
   });
   part(panel, "Response: mean forecast as the source is set", chart, swatches([[`var(--${way})`, `forecast of ${target}`]]));
 }
-const clipText = (name, lag) => (name.length > 30 ? name.slice(0, 29) + "…" : name) + (lag ? `, ${lag} ${lag > 1 ? "rows" : "row"} earlier` : "");
+const clipText = (name, lag) => (name.length > 30 ? name.slice(0, 29) + "…" : name) + (lag ? `, ${delayName(lag)} earlier` : "");
 
 function influencePart(panel, found) {
   const [low, high] = extent(found.influence);
@@ -135,7 +150,7 @@ function alignedPart(panel, source, target, lag) {
   part(panel, "The two series, the source moved by its delay", lineChart({
     label: `${source} moved by ${lag} rows beside ${target}, standardised`, ticks: near.ticks,
     lines: [{ y: standardised(moved), colour: "var(--down)" }, { y: standardised(ours), colour: "var(--up)" }],
-  }), swatches([["var(--up)", target], ["var(--down)", `${source}${self ? ", earlier" : ""}, ${lag ? lagName(lag) + " before" : "same row"}`]]));
+  }), swatches([["var(--up)", target], ["var(--down)", `${source}${self ? ", earlier" : ""}, ${lag ? delayName(lag) + " before" : "same row"}`]]));
 }
 function standardised(values) {
   const known = values.filter((v) => v != null);
@@ -169,7 +184,7 @@ function causesPart(panel, causes, view) {
   const ordered = [...causes].sort((a, b) => worth(b) - worth(a)), top = worth(ordered[0]) || 1;
   const list = make("div", { className: "causes", id: "causes" });
   for (const edge of ordered) {
-    list.append(edgeLink(edge, make("span", {}, named(edge.source), edge.lag ? ` ${lagName(edge.lag)} before` : " in the same row")), meter(worth(edge) / top),
+    list.append(edgeLink(edge, make("span", {}, named(edge.source), edge.lag ? ` ${delayName(edge.lag)} before` : " in the same row")), meter(worth(edge) / top),
       make("span", { className: "number" }, known ? (lost(edge) === null ? "–" : percent(lost(edge))) : format(edge.score)));
   }
   part(panel, known ? "Lost without each cause (held-out error)" : "Its causes, by score", list);

@@ -86,8 +86,16 @@ function standsOut(edge, mark) {
   const [source, target] = JSON.parse(mark.key);
   return edge.source === source && edge.target === target;
 }
-const strokeWidth = (edge, top) => 1.2 + 4.2 * Math.sqrt(Math.max(edge.score, 0) / top);
-const opacity = (edge) => (edge.sure === null ? 0.8 : 0.25 + 0.75 * Math.max(0, Math.min(1, edge.sure)));
+// A score is about the square of an effect, so its root is drawn: half as wide is half the effect.
+const widthOf = (score, top) => 0.9 + 5.1 * Math.sqrt(Math.max(score, 0) / top);
+const strokeWidth = (edge, top) => (edge.chosen ? widthOf(edge.score, top) : 1);
+// Certainty is drawn as the line itself: whole, broken or dotted, and ever fainter.
+const LINES = { firm: [1, []], likely: [0.8, [11, 5]], tentative: [0.6, [3, 4]] };
+function lineOf(edge) {
+  if (!edge.chosen) return [0.4, [1, 5]];
+  if (edge.grade in LINES) return LINES[edge.grade];
+  return [edge.sure === null ? 0.85 : 0.35 + 0.65 * Math.max(0, Math.min(1, edge.sure)), []];
+}
 
 function arrowHead(x, y, angle, size) {
   pen.beginPath();
@@ -109,7 +117,7 @@ function tipText(thing) {
   const [source, target, lag] = JSON.parse(thing.key);
   const edge = currentView().byKey.get(thing.key);
   const score = edge ? edge.score : scoreOf(currentView(), source, target, lag);
-  return `${source} → ${target}, ${lagName(lag)}: score ${format(score)}${edge ? "" : ", not chosen"}`;
+  return `${source} → ${target}, ${delayName(lag)}: score ${format(score)}${edge ? "" : ", not chosen"}`;
 }
 function scoreOf(view, source, target, lag) {
   const i = view.variables.indexOf(target), j = view.variables.indexOf(source), k = view.lags.indexOf(lag);
@@ -198,3 +206,11 @@ canvas.addEventListener("keydown", (event) => {
   else return;
   event.preventDefault();
 });
+
+// A matrix of many variables gets the height that its names need; other pictures one screen.
+const ROW_HEIGHT = 13;
+function sizeCanvas() {
+  const rows = state.shape === "heat" ? currentView().variables.length : 0;
+  const wanted = rows > 25 ? `${rows * ROW_HEIGHT + 200}px` : "";
+  if (canvas.style.height !== wanted) canvas.style.height = wanted;
+}

@@ -4,10 +4,11 @@ const MANY_LABELS = 110; // arrows beyond which delays are written only where th
 const BEND = 0.16;
 
 function summaryFrame() {
-  const left = drawnSmall() ? 46 : 78, right = drawnSmall() ? 78 : 84; // the zoom buttons are on the right
-  const top = 66; // a link to itself reaches up from the highest box
+  const left = narrow() ? 52 : drawnSmall() ? 46 : 78, right = narrow() ? 52 : drawnSmall() ? 78 : 84; // the zoom buttons are on the right
+  const top = narrow() ? 96 : 66; // a link to itself reaches up from the highest box
   return { left, top, width: stage.width - left - right, height: stage.height - top - 72 };
 }
+const narrow = () => stage.width < 520;
 // In focus, causes stand to the left of the variable and effects to the right.
 const near = { key: "", places: new Map() };
 function nearPlaces() {
@@ -31,7 +32,7 @@ function nearPlaces() {
   return near.places;
 }
 const placesNow = () => (state.focus && currentView().variables.includes(state.focus) ? nearPlaces() : places);
-const drawnSmall = () => placesNow().size > 30;
+const drawnSmall = () => placesNow().size > (narrow() ? 12 : 30);
 function placeOf(name) {
   const [x, y] = placesNow().get(name);
   return toScreen((x / 1.45 + 1) / 2, (1 - y) / 2, summaryFrame());
@@ -42,29 +43,44 @@ function measureBoxes() {
   const small = drawnSmall(), now = placesNow();
   pen.font = `${small ? 11 : 13}px ${FONT}`;
   boxes.clear();
-  for (const name of currentView().variables) {
-    if (!now.has(name)) continue;
+  const shown = currentView().variables.filter((name) => now.has(name));
+  for (const name of small ? byImportance(shown) : shown) {
     const [x, y] = placeOf(name);
-    const label = clip(name, small ? 90 : 130);
-    boxes.set(name, { x, y, w: Math.max(pen.measureText(label).width + (small ? 10 : 20), small ? 20 : 38), h: small ? 18 : 28, label });
+    const label = clip(name, small || narrow() ? 90 : 130);
+    const box = { x, y, w: Math.max(pen.measureText(label).width + (small ? 10 : 20), small ? 20 : 38), h: small ? 18 : 28, label };
+    boxes.set(name, small && covers(box) ? { x, y, w: DOT, h: DOT, label: "" } : box);
   }
 }
+// Among many, names that would cover others become dots until there is room: zoom in, or point at one.
+const DOT = 11;
+function byImportance(list) {
+  const links = new Map(list.map((name) => [name, 0]));
+  for (const { source, target } of currentView().edges) for (const name of [source, target]) if (links.has(name)) links.set(name, links.get(name) + 1);
+  for (const name of [state.variable, state.focus, stage.hover?.key]) if (links.has(name)) links.set(name, Infinity);
+  return [...list].sort((a, b) => links.get(b) - links.get(a));
+}
+function covers(box) {
+  return [...boxes.values()].some((other) => Math.abs(box.x - other.x) < (box.w + other.w) / 2 && Math.abs(box.y - other.y) < (box.h + other.h) / 2);
+}
 
-// Edges of the same pair are one arrow: the strongest gives width and colour, all give delays.
+// Edges of the same pair are one arrow: the strongest gives its width and line, the direction with
+// the larger sum of scores its colour; all give delays, and an arrow with both directions a mark.
 function arrowsOf(edges) {
   const found = new Map();
   for (const edge of edges) {
     const pair = JSON.stringify([edge.source, edge.target]);
     const arrow = found.get(pair);
-    if (!arrow) found.set(pair, { ...edge, lags: [edge.lag], ways: new Set([edge.way]) });
+    if (!arrow) found.set(pair, { ...edge, lags: [edge.lag], sums: { [edge.way]: edge.score } });
     else {
       arrow.lags.push(edge.lag);
-      arrow.ways.add(edge.way);
-      if (edge.score > arrow.score) Object.assign(arrow, edge);
-      arrow.chosen ||= edge.chosen;
+      arrow.sums[edge.way] = (arrow.sums[edge.way] || 0) + edge.score;
+      if (edge.chosen > arrow.chosen || (edge.chosen === arrow.chosen && edge.score > arrow.score)) Object.assign(arrow, edge);
     }
   }
-  return [...found.values()].map((arrow) => ({ ...arrow, way: arrow.ways.size > 1 ? "both" : arrow.way }));
+  return [...found.values()].map((arrow) => {
+    const [[way]] = Object.entries(arrow.sums).sort((a, b) => b[1] - a[1]);
+    return { ...arrow, way, mixed: "up" in arrow.sums && "down" in arrow.sums };
+  });
 }
 
 // Points of a curve from box to box; the ends are moved to the borders.
@@ -123,17 +139,18 @@ const summaryPicture = {
     const curve = curveOf(arrow);
     if (!curve) return;
     const width = this.slim * strokeWidth(arrow, top);
-    const size = 6 + 1.5 * width;
+    const size = 6 + 1.9 * width;
     const points = [];
     const steps = this.slim < 1 ? 10 : 24;
     for (let i = 0; i <= steps; i++) points.push(curve.point(i / steps));
     const [ex, ey] = points[steps], [bx, by] = points[steps - 1];
     const angle = Math.atan2(ey - by, ex - bx);
     const clear = standsOut(arrow, mark);
-    pen.globalAlpha = clear ? opacity(arrow) * (mark ? 1 : Math.min(1, this.slim + 0.15)) : 0.1;
+    const [alpha, dashes] = lineOf(arrow);
+    pen.globalAlpha = clear ? alpha * (mark ? 1 : Math.min(1, this.slim + 0.15)) : 0.1;
     pen.strokeStyle = pen.fillStyle = colours[arrow.way];
     pen.lineWidth = width;
-    pen.setLineDash(arrow.chosen ? [] : [4, 4]);
+    pen.setLineDash(dashes);
     pen.beginPath();
     pen.moveTo(...points[0]);
     for (let i = 1; i < steps; i++) pen.lineTo(...points[i]);
@@ -141,7 +158,7 @@ const summaryPicture = {
     pen.stroke();
     pen.setLineDash([]);
     arrowHead(ex, ey, angle, size);
-    this.curves.push({ arrow, points, clear });
+    this.curves.push({ arrow, points, clear, width });
   },
 
   drawLabels(mark) {
@@ -153,7 +170,7 @@ const summaryPicture = {
     for (const { arrow, points, clear } of [...this.curves].reverse()) {
       if (!clear || (many && !mark)) continue;
       const lags = [...arrow.lags].sort((a, b) => a - b);
-      const text = lags.length > 4 ? `${lags[0]}–${lags[lags.length - 1]}` : lags.join(", ");
+      const text = (lags.length > 4 ? `${lags[0]}–${lags[lags.length - 1]}` : lags.join(", ")) + (arrow.mixed ? " ±" : "");
       const w = pen.measureText(text).width + 9, h = 16;
       const [x, y] = freeSpot(points, w, h, taken);
       taken.push([x - w / 2, y - h / 2, w, h]);

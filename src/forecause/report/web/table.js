@@ -1,7 +1,8 @@
 // The edge table: the edges that the filters leave, sorted and searched.
 const MOST_ROWS = 500;
+const FIRST = ["source", "target", "way", "lag", "change", "change_low", "change_high", "grade", "certainty", "score"];
 const HIDDEN = new Set(["sign"]);
-const HEADS = { q_value: "q-value", mean_rank: "mean rank", sd_rank: "sd rank", sign_consistency: "sign consistency" };
+const HEADS = { change: "change per sd", change_low: "from", change_high: "to", q_value: "q-value", mean_rank: "mean rank", sd_rank: "sd rank", sign_consistency: "sign consistency" };
 
 function tableRows() {
   const words = state.filter.toLowerCase().split(/\s+/).filter(Boolean);
@@ -17,8 +18,8 @@ function tableRows() {
 
 function tableColumns() {
   const columns = columnsOf(currentView().edges).filter((column) => !HIDDEN.has(column));
-  columns.splice(2, 0, "way");
-  return columns;
+  const first = FIRST.filter((column) => column === "way" || columns.includes(column));
+  return [...first, ...columns.filter((column) => !first.includes(column))];
 }
 
 function drawTableHead() {

@@ -56,10 +56,11 @@ const timePicture = {
       const [ex, ey] = points[points.length - 1], [bx, by] = points[points.length - 2];
       const angle = Math.atan2(ey - by, ex - bx);
       const clear = standsOut(edge, mark) && (mark?.kind !== "edge" || edge.key === mark.key);
-      pen.globalAlpha = clear ? opacity(edge) : 0.08;
+      const [alpha, dashes] = lineOf(edge);
+      pen.globalAlpha = clear ? alpha : 0.08;
       pen.strokeStyle = pen.fillStyle = colours[edge.way];
       pen.lineWidth = width;
-      pen.setLineDash(edge.chosen ? [] : [4, 4]);
+      pen.setLineDash(dashes);
       pen.beginPath();
       pen.moveTo(...points[0]);
       for (const point of points.slice(1, -1)) pen.lineTo(...point);

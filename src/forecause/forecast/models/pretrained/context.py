@@ -9,14 +9,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from forecause.regression.moments import Moments, with_intercept
+from forecause.regression.moments import Moments, ridge_of_systems, with_intercept
 
 TERMS = 3  # an input enters as a line and two bends
 PENALTIES = (0.5, 5.0, 50.0)  # ridge, over the number of windows
-MOST_WINDOWS = 1500  # a network never saw more, and is not told of more
+MOST_WINDOWS_TOLD = 1500  # a network never saw more, and is not told of more
 LEAST_VARIANCE = 1e-9
-LEAST_NOISE = 1e-5  # as a share of the variance
-LEAST_FREEDOM = 0.05  # share of the windows left to tell the noise from
 SOLUTIONS = 2 * len(PENALTIES)  # with all terms, and with the line alone
 ABOUT = SOLUTIONS * TERMS + TERMS + 8  # numbers that describe a token; see Context.read
 
@@ -92,7 +90,7 @@ class Context:
         cross = self.moments.cross[:, 1:] / n - mean[:, :, None] * target_mean[:, None]
         variance = (self.moments.square / n - target_mean.square()).clamp(min=LEAST_VARIANCE)
         solved = [
-            _ridge(gram, cross, variance, penalty, n, kept)
+            ridge_of_systems(gram, cross, variance, penalty, n, kept)
             for kept in (slice(None), slice(None, None, TERMS))
             for penalty in PENALTIES
         ]
@@ -110,31 +108,6 @@ class Context:
         return values.transpose(1, 2).unflatten(2, (-1, TERMS))
 
 
-class _Solved(NamedTuple):
-    found: Tensor  # (system, feature, target), 0 for features that were left out
-    z_squares: Tensor  # (system, feature, target)
-    noise: Tensor  # (system, target), the variance left
-
-
-def _ridge(
-    gram: Tensor, cross: Tensor, variance: Tensor, penalty: float, count: float, kept: slice
-) -> _Solved:
-    """Ridge regression on the features that are kept."""
-    gram, part = gram[:, kept, kept], cross[:, kept]
-    ridge = penalty / count * torch.eye(gram.shape[-1], dtype=gram.dtype, device=gram.device)
-    inverse = torch.linalg.inv(gram + ridge)
-    spread = inverse.diagonal(dim1=1, dim2=2)
-    solution = inverse @ part
-    explained = (solution * (2 * part - gram @ solution)).sum(1)
-    freedom = gram.shape[-1] - penalty / count * spread.sum(1)  # effective parameters
-    left = (1 - freedom / count).clamp(min=LEAST_FREEDOM)[:, None]
-    noise = ((variance - explained) / left).clamp(min=LEAST_NOISE * variance, max=variance)
-    found, squares = torch.zeros_like(cross), torch.zeros_like(cross)
-    found[:, kept] = solution
-    squares[:, kept] = solution.square() * count / (spread[..., None] * noise[:, None])
-    return _Solved(found, squares, noise)
-
-
 def _places(steps: int, variables: int) -> Tensor:
     """Lag and ownership of every token, (target, token, 4)."""
     lag = torch.arange(steps, 0, -1).repeat_interleave(variables).double()
@@ -146,7 +119,7 @@ def _places(steps: int, variables: int) -> Tensor:
 
 def _sizes(noise_share: Tensor, count: float, steps: int, variables: int) -> Tensor:
     """Sizes of the sample and of the system, and the targets' noise, (system, target, 4)."""
-    windows, tokens = math.log(min(count, MOST_WINDOWS)), math.log(steps * variables)
+    windows, tokens = math.log(min(count, MOST_WINDOWS_TOLD)), math.log(steps * variables)
     about = torch.tensor([windows - 6, windows - tokens - 3, tokens - 2])  # all near 0
     same = about.to(noise_share).expand(*noise_share.shape, -1)
     return torch.cat([same, noise_share.log()[..., None]], dim=-1)

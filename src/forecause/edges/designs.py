@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from forecause.regression.inputs import Inputs, groups_of
+from forecause.data.variables import Inputs, groups_of
+from forecause.regression.sample import Design
 from forecause.regression.splines import spline_terms
 
 KNOTS = 5
 
 Index = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Design:
-    """Features of the past, and which of them belong to which input."""
-
-    places: Index  # (place,) of the columns of the past that are looked at
-    transform: Callable[[Tensor], Tensor]  # (window, place) -> (window, feature)
-    groups: list[Index]  # of feature indices
-    inputs: Index  # (group,) the input that each is; see Inputs
-
-    def features(self, rows: Tensor) -> Tensor:
-        """Features (window, feature) in float64 of windows as rows; see Sample."""
-        return self.transform(rows[:, self.places].double())
-
-    @property
-    def width(self) -> int:
-        return 1 + int(max(group.max(initial=0) for group in self.groups))
 
 
 class Designs:
@@ -54,7 +34,8 @@ class Designs:
     def straight(self, inputs: Index) -> Design:
         """A line for each of some inputs."""
         places, owner = self.inputs.places(inputs)
-        return Design(places, lambda values: values, groups_of(owner, len(inputs)), inputs)
+        groups = groups_of(owner, len(inputs))
+        return Design(places, lambda values: values, groups, inputs, is_straight=True)
 
     def curved(self, inputs: Index) -> Design:
         """A spline for each of some inputs."""
@@ -81,7 +62,7 @@ class Designs:
             np.concatenate([alone, own.width + products])
             for alone, products in zip(own.groups, shared, strict=True)
         ]
-        return Design(own.places, features, groups, inputs)
+        return Design(own.places, features, groups, inputs, is_joint=True)
 
     def factors(self, inputs: Index) -> Design:
         """What is multiplied of some inputs: a line, and a bend without its line."""

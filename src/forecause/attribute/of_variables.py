@@ -13,7 +13,7 @@ from forecause.forecast.forecaster import Forecaster
 
 
 @dataclass(frozen=True)
-class Columns:
+class VariableRelevance:
     """Which columns of a forecaster belong together, and how their relevance adds up.
 
     A readout is either a slope or, with `sums_sources`, a share of the forecast that adds up over
@@ -23,7 +23,7 @@ class Columns:
     target, energies are averaged over its levels, or relevance is added with `sums_targets`.
     """
 
-    variables: tuple[slice, ...]  # the columns of each
+    coding: Variables
     labels: Sequence[LabelColumns]
     sums_sources: bool = False
     sums_targets: bool = False
@@ -31,10 +31,10 @@ class Columns:
     @classmethod
     def of(
         cls, forecaster: Forecaster, sums_sources: bool = False, sums_targets: bool = False
-    ) -> Columns:
+    ) -> VariableRelevance:
         """Those of a forecaster."""
         known = Variables.of_label_columns(forecaster.n_variables, forecaster.labels)
-        return cls(tuple(known.slices), forecaster.labels, sums_sources, sums_targets)
+        return cls(known, forecaster.labels, sums_sources, sums_targets)
 
     def signed(self, relevance: Tensor) -> Tensor:
         """Comparable columns of relevance (batch, target column, step, source column)."""
@@ -54,8 +54,8 @@ class Columns:
 
     def energies(self, products: Tensor) -> Tensor:
         """Products of two signed relevances -> those of variables (batch, target, step, source)."""
-        by_source = torch.stack([products[..., own].sum(-1) for own in self.variables], dim=-1)
-        return torch.stack([by_source[:, own].mean(1) for own in self.variables], dim=1)
+        by_source = torch.stack([products[..., own].sum(-1) for own in self.coding.slices], dim=-1)
+        return torch.stack([by_source[:, own].mean(1) for own in self.coding.slices], dim=1)
 
     def of_variables(self, signed: Tensor) -> Tensor:
         """Signed columns -> relevance (batch, target, step, source) of variables.
@@ -63,16 +63,16 @@ class Columns:
         It has a sign between numbers and labels of two levels, whose second is what is raised.
         """
         size = self.energies(signed.square()).sqrt()
-        last = torch.tensor([own.stop - 1 for own in self.variables])
+        last = torch.tensor([own.stop - 1 for own in self.coding.slices])
         sign = signed[:, last][..., last].sign()
-        ordered = torch.tensor([own.stop - own.start <= 2 for own in self.variables])
+        ordered = torch.tensor([own.stop - own.start <= 2 for own in self.coding.slices])
         known = ordered[:, None, None] & ordered
         return torch.where(known.to(size.device), size * sign, size)
 
     def without_direction(self, signed: Tensor) -> Tensor:
         """Relevance of variables, NaN where a label of several levels knows no up and down."""
         found = self.of_variables(signed)
-        for place, own in enumerate(self.variables):
+        for place, own in enumerate(self.coding.slices):
             if own.stop - own.start > 2:
                 found[:, place] = torch.nan
                 found[..., place] = torch.nan

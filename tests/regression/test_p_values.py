@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from scipy.stats import false_discovery_control
 
-from forecause.regression.fdr import adjusted_p_values
+from forecause.regression.p_values import adjusted_p_values
 
 p_arrays = arrays(
     np.float64, array_shapes(min_dims=1, max_dims=3, max_side=6), elements=st.floats(0, 1)

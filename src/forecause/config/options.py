@@ -1,0 +1,251 @@
+"""The options in their four groups, rules as objects, and what texts mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, SerializeAsAny
+
+from forecause.config.spec import (
+    ByName,
+    ForecasterSpec,
+    GapsName,
+    HeadChoice,
+    HowName,
+    PresetName,
+    ReadoutName,
+    RuleName,
+    SeasonName,
+    Settings,
+    TrendName,
+)
+from forecause.errors import InputError
+
+LARGEST_SEED = 2**63 - 1
+SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+USUAL_K = 3  # edges per target of top-k, as in the paper
+
+Period = Annotated[float, Field(ge=2, le=1e9)]  # rows
+
+
+class DataOptions(Settings):
+    """How the table is read; see forecause.Panel.of."""
+
+    time: str | None = None  # the column with the time
+    series: str | None = None  # the column that tells series apart
+    domain: str | None = None  # the column with known regimes
+    labels: tuple[str, ...] = ()  # columns that hold labels, not numbers
+    missing: tuple[float | str, ...] = ()  # cells that mean a missing value, such as -9999
+    every: float | str | None = None  # put the rows on a regular grid, such as "1h"
+    every_how: HowName = "mean"  # what a cell of that grid is of the rows in it
+    rows: str | None = None  # which rows are explained: a column of truth values or a condition
+    interpolate: int = Field(default=0, ge=0)  # longest gap that is filled linearly
+    gaps: GapsName = "fill"  # other short gaps: by what is expected, or not at all
+    season: SeasonName | tuple[Period, ...] = "auto"  # cycles taken out: found, none, or periods
+    trend: TrendName = "auto"  # whether slow trends and level shifts are looked for and taken out
+    difference: bool = False  # whether numbers become their change from row to row
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """What `Panel.of` takes."""
+        return self.model_dump(exclude={"season", "trend", "difference"})
+
+
+class ForecastOptions(Settings):
+    """What is fitted, and to what."""
+
+    forecaster: str | SerializeAsAny[ForecasterSpec] = "auto"
+    preset: PresetName = "default"
+    head: HeadChoice = "mse"  # what a network learns of the distribution
+    weights: str | None = None  # of a pretrained forecaster: a folder or an id on the hub
+    held_out: float = Field(default=0.2, ge=0.01, lt=0.9)  # the last share of every series
+    cross_fit: int = Field(default=0, ge=0, le=20)  # models on disjoint parts of time; 0: one
+    domain_input: bool = True  # False: the forecaster must tell the domains apart from the past
+    regimes: Literal["auto"] | Annotated[int, Field(ge=1, le=100)] | None = (
+        None  # look for unknown regimes; how many
+    )
+    per_series: bool = False  # a graph for every series besides that of all
+
+
+class EdgeOptions(Settings):
+    """How relevance is read and edges are chosen."""
+
+    readout: ReadoutName = "gradient"
+    select: RuleName = "auto"
+    k: int | None = Field(default=None, ge=1)  # edges of top-k and global-top-k
+    by: ByName = "score"  # what top-k and global-top-k compare
+    fdr: float | None = Field(default=None, gt=0, lt=1)  # None: 2 %, or 5 % with few windows
+    forbid: tuple[str, ...] = ()  # see forecause.edges.knowledge
+    require: tuple[str, ...] = ()
+
+    @property
+    def tested(self) -> bool:
+        """Whether edges are chosen by tests."""
+        return self.select in ("auto", "fdr")
+
+
+class RunOptions(Settings):
+    """How the work is done, whatever it is."""
+
+    seed: int = Field(default=0, ge=0, le=LARGEST_SEED)
+    device: str = "auto"
+    budget: float | None = Field(default=None, gt=0)  # seconds to keep to
+
+
+GROUPS: dict[str, type[Settings]] = {
+    "data": DataOptions,
+    "forecasting": ForecastOptions,
+    "edges": EdgeOptions,
+    "run": RunOptions,
+}
+GROUP_OF = {name: group for group, kind in GROUPS.items() for name in kind.model_fields}
+
+
+@dataclass(frozen=True)
+class TopK:
+    """Choose the `k` best candidates of every target.
+
+    Examples
+    --------
+    >>> import forecause as fc
+    >>> fc.TopK(2)
+    TopK(k=2, by='score')
+    """
+
+    k: int = USUAL_K
+    by: ByName = "score"
+    name: ClassVar[RuleName] = "top-k"
+
+    def options(self) -> dict[str, Any]:
+        """The options that this rule stands for."""
+        return {"select": self.name, "k": self.k, "by": self.by}
+
+
+@dataclass(frozen=True)
+class GlobalTopK(TopK):
+    """Choose the `k` best candidates of all.
+
+    Examples
+    --------
+    >>> import forecause as fc
+    >>> fc.GlobalTopK(10, by="rank")
+    GlobalTopK(k=10, by='rank')
+    """
+
+    name: ClassVar[RuleName] = "global-top-k"
+
+
+@dataclass(frozen=True)
+class FalseDiscovery:
+    """Choose the edges that pass their tests, at this accepted share of false ones.
+
+    Examples
+    --------
+    >>> import forecause as fc
+    >>> fc.FalseDiscovery(0.1)
+    FalseDiscovery(fdr=0.1)
+    """
+
+    fdr: float | None = None
+
+    def options(self) -> dict[str, Any]:
+        """The options that this rule stands for."""
+        return {"select": "fdr", "fdr": self.fdr}
+
+
+SelectionRule = TopK | FalseDiscovery
+
+
+def normalised(asked: dict[str, Any]) -> dict[str, Any]:
+    """Objects and texts as the fields hold them."""
+    found = dict(asked)
+    if isinstance(found.get("select"), SelectionRule):
+        rule = found.pop("select").options()
+        found |= {name: value for name, value in rule.items() if value is not None}
+    if "regimes" in found:
+        found["regimes"] = _regimes(found["regimes"])
+    if "budget" in found:
+        found["budget"] = parse_budget(found["budget"])
+    if "labels" in found:
+        found["labels"] = _texts("labels", found["labels"])
+    if isinstance(found.get("missing"), str | float | int):
+        found["missing"] = (found["missing"],)
+    if isinstance(found.get("missing"), list | tuple):  # what is no number is missing anyway
+        found["missing"] = tuple(cell for cell in found["missing"] if cell == cell)
+    if "season" in found:
+        found["season"] = _season(found["season"])
+    for name in ("forbid", "require"):
+        if name in found:
+            found[name] = rule_texts(found[name])
+    return found
+
+
+def _texts(name: str, values: Any) -> tuple[str, ...]:
+    several = (values,) if isinstance(values, str) else values
+    try:
+        texts = tuple(several)
+    except TypeError:
+        texts = (several,)
+    if not all(isinstance(text, str) for text in texts):
+        raise InputError(f"{name} must be names of columns, found {values!r}.")
+    return texts
+
+
+def _season(asked: Any) -> Any:
+    """`auto`, `none`, or periods: numbers, or a text like 24,168."""
+    if isinstance(asked, str) and asked in ("auto", "none"):
+        return asked
+    several = asked.split(",") if isinstance(asked, str) else asked
+    try:
+        periods = tuple(map(float, several if isinstance(several, Iterable) else (several,)))
+    except (TypeError, ValueError):
+        periods = ()
+    if not periods or not all(2 <= period <= 1e9 for period in periods):
+        raise InputError(
+            "season must be 'auto', 'none' or periods in rows of at least 2, such as 24 or "
+            f"'24,168'; found {asked!r}."
+        )
+    return periods
+
+
+def _regimes(asked: Any) -> Any:
+    if isinstance(asked, str) and asked != "auto":
+        if not asked.isdecimal() or len(asked) > 9:
+            raise InputError(f"regimes must be 'auto' or a whole number, found {asked!r}.")
+        return int(asked)
+    return asked
+
+
+def parse_budget(text: str | float) -> float:
+    """Seconds of a duration like 90s, 10m or 1.5h; a plain number is seconds."""
+    if isinstance(text, str):
+        found = re.fullmatch(r"\s*([0-9]{1,9}(?:\.[0-9]*)?)\s*([smh]?)\s*", text)
+        seconds = float(found[1]) * SECONDS[found[2] or "s"] if found else 0.0
+    else:
+        seconds = float(text) if isinstance(text, int | float) else 0.0
+    if not 0 < seconds < float("inf"):
+        raise InputError(f"Expected a time budget like 90s, 10m or 2h, found {text!r}.")
+    return seconds
+
+
+def rule_texts(rules: Any) -> tuple[str, ...]:
+    """Rules as text, from one text or several, or from tuples (source, target[, lag])."""
+    if isinstance(rules, str):
+        return (rules,)
+    if not isinstance(rules, Iterable):
+        raise InputError(f"Expected rules such as 'rain -> river @ 1', found {rules!r}.")
+    texts = []
+    for rule in rules:
+        if isinstance(rule, str):
+            texts.append(rule)
+        elif isinstance(rule, tuple | list) and len(rule) in (2, 3):
+            texts.append(f"{rule[0]} -> {rule[1]}" + (f" @ {rule[2]}" if len(rule) == 3 else ""))
+        else:
+            raise InputError(
+                "Expected a rule such as 'rain -> river @ 1' or ('rain', 'river', 1), found "
+                f"{rule!r}."
+            )
+    return tuple(texts)

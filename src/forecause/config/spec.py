@@ -1,0 +1,130 @@
+"""What a forecaster says of itself, and the names of everything that can be chosen."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any, ClassVar, Literal, Self, get_args
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from forecause.errors import InputError
+
+ForecasterName = Literal[
+    "auto",
+    "transformer",
+    "vector",
+    "mlp",
+    "cnn",
+    "dictionary",
+    "trees",
+    "additive",
+    "linear",
+    "chronos",
+    "pretrained",
+]
+PresetName = Literal["default", "paper", "paper-shallow", "quick", "sparse"]
+HeadName = Literal["mse", "gaussian", "mixture"]
+HeadChoice = Literal["mse", "gaussian", "mixture", "auto"]
+ReadoutName = Literal[
+    "gradient", "score", "input-gradient", "lrp", "cp-lrp", "attention", "rollout", "intervention"
+]
+RuleName = Literal["auto", "fdr", "top-k", "global-top-k", "uniform"]
+ByName = Literal["score", "rank", "rank/sd"]
+InstantaneousName = Literal["pcmci+", "dynotears"]
+GapsName = Literal["fill", "drop"]
+HowName = Literal["mean", "sum", "last"]
+SeasonName = Literal["auto", "none"]
+TrendName = Literal["auto", "none"]
+
+EVERY_HEAD: tuple[str, ...] = get_args(HeadName)
+EVERY_READOUT: tuple[str, ...] = get_args(ReadoutName)
+WITHOUT_ATTENTION = tuple(r for r in EVERY_READOUT if r not in ("attention", "rollout"))
+PLAIN_READOUTS = tuple(r for r in WITHOUT_ATTENTION if r not in ("lrp", "cp-lrp"))
+
+
+class Settings(BaseModel):
+    """Base of everything that is asked for and saved: unknown names are refused, values fixed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @classmethod
+    def checked(cls, **asked: Any) -> Self:
+        """What a user asked for; the first mistake as an InputError."""
+        try:
+            return cls(**asked)
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = first["loc"][0]
+            found = repr(first["input"])
+            found = found if len(found) <= 80 else f"{found[:77]}..."
+            raise InputError(f"The setting {name}={found}: {first['msg']}.") from None
+
+
+class ForecasterSpec(Settings):
+    """A forecaster that can be asked for: its settings, and what it can do.
+
+    A subclass that names a `kind` can be chosen by that name and is found again when a saved run
+    is loaded; nothing else has to be registered. It says of itself what the rest of the program
+    needs to know, and builds the model.
+    """
+
+    kind: ClassVar[str] = ""
+    known: ClassVar[dict[str, type[ForecasterSpec]]] = {}
+    closed_form: ClassVar[bool] = False  # solved, not trained step by step
+    adds_up: ClassVar[bool] = False  # the forecast is a sum of what each input adds
+    token_per_input: ClassVar[bool] = False  # a forecast costs as many parts as there are inputs
+    instant: ClassVar[bool] = False  # fitted in a moment, so it may be fitted many times
+    head_names: ClassVar[tuple[str, ...]] = ("mse",)  # what it can learn of the distribution
+    readouts: ClassVar[tuple[str, ...]] = WITHOUT_ATTENTION
+    has_gradient: ClassVar[bool] = True  # else its tests tell the relevance
+    own_tests: ClassVar[bool] = False  # `auto` chooses edges by its own tests, not closed forms
+    can_be_sparse: ClassVar[bool] = False  # whether the preset `sparse` means anything to it
+    weights_use: ClassVar[Literal["none", "optional", "required"]] = "none"
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if "kind" in cls.__dict__:
+            ForecasterSpec.known[cls.kind] = cls
+
+    @classmethod
+    def of_preset(cls, preset: str) -> ForecasterSpec:
+        """The settings under a preset; only some forecasters differ from their defaults."""
+        return cls()
+
+    def with_weights(self, weights: str) -> Self:
+        """The same, started from these weights."""
+        return self.model_copy(update={"weights": weights})
+
+    def halved(self) -> Self:
+        """A model of half the width for a small budget, where there is such a thing."""
+        return self
+
+    def sized(self, inputs: int) -> Self:
+        """The settings for so many inputs per target."""
+        return self
+
+    @classmethod
+    def named(cls, kind: str) -> type[ForecasterSpec]:
+        """The spec with this name, or an InputError that lists the names."""
+        if kind not in cls.known:
+            names = get_args(ForecasterName)
+            raise InputError(
+                f"Unknown forecaster {kind!r}; choose one of {', '.join(names)}"
+                f"{did_you_mean(kind, names)}."
+            )
+        return cls.known[kind]
+
+
+def check_names(asked: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse an option that does not exist, naming the nearest one that does."""
+    names = list(known)
+    for name in asked:
+        if name not in names:
+            raise InputError(f"There is no option {name!r}{did_you_mean(name, names)}.")
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """The end of a sentence that suggests the nearest name, if one is near."""
+    close = difflib.get_close_matches(name, list(names), n=1)
+    return f"; did you mean {close[0]!r}?".rstrip("?") if close else ""

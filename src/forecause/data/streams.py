@@ -1,0 +1,108 @@
+"""Windows as regressions read them: streamed moments, samples held in memory, and knots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from forecause.data.variables import Inputs
+from forecause.data.windows import Windows
+from forecause.regression.moments import BATCH, Batch, Moments
+from forecause.regression.sample import Sample
+
+BLOCKS = 5  # of time, each left out once to choose a penalty
+FIT_WORK = 2e11  # windows times squared features of one fit: more add time, hardly precision
+MOST_SAMPLED_WINDOWS = 100_000  # of a sample: more add time, hardly edges
+MOST_NUMBERS = 100_000_000  # held at once: 400 MB
+ENOUGH_FOR_KNOTS = 100_000  # windows; from twice as many on, every second or more are left out
+
+
+def flat(past: Tensor) -> Tensor:
+    """The linear design: past (batch, step, column) -> (batch, step * column)."""
+    return past.flatten(1)
+
+
+def batches_of(
+    windows: Windows,
+    design: Callable[[Tensor], Tensor] = flat,
+    response: Callable[[Tensor, Tensor], Tensor] | None = None,
+) -> Iterator[Batch]:
+    """Features and responses of all windows, in float64.
+
+    `design` maps the past of a batch to features, `response` past and target to what is explained,
+    which is otherwise the target itself.
+    """
+    for window in windows.batches(BATCH):
+        past, target = window.past.double(), window.target.double()
+        yield design(past), response(past, target) if response else target
+
+
+def moments_of(
+    windows: Windows,
+    design: Callable[[Tensor], Tensor] = flat,
+    response: Callable[[Tensor, Tensor], Tensor] | None = None,
+) -> Moments:
+    """Stream the windows once; see `batches_of`."""
+    return Moments.summed(batches_of(windows, design, response))
+
+
+def moments_by_block(
+    windows: Windows, design: Callable[[Tensor], Tensor], features: int
+) -> list[Moments]:
+    """The moments of BLOCKS consecutive stretches of the windows, or of a sample of them."""
+    windows = windows.sample(int(FIT_WORK / features**2), np.random.default_rng(0))
+    pieces = np.array_split(np.arange(len(windows)), BLOCKS)
+    return [moments_of(windows.at(piece), design) for piece in pieces if len(piece)]
+
+
+def past_and_targets(windows: Windows) -> tuple[Tensor, Tensor]:
+    """All inputs (window, step * column) and targets (window, column), of at most as many windows
+    as can be held."""
+    steps, columns = windows.shape
+    most = MOST_NUMBERS // ((steps + 1) * columns)
+    (rows,) = sample_of(windows.sample(most, np.random.default_rng(0))).rows
+    return rows[:, :-columns], rows[:, -columns:]
+
+
+def sample_of(windows: Windows) -> Sample:
+    """All of these windows, held in memory."""
+    steps, columns = windows.shape
+    rows = torch.empty(len(windows), (steps + 1) * columns)
+    filled = 0
+    for batch in windows.batches(BATCH):
+        rows[filled : filled + len(batch)] = batch.rows.flatten(1)
+        filled += len(batch)
+    return Sample((rows,), columns)
+
+
+def early_and_late(windows: Windows, late: float) -> tuple[Sample, Sample]:
+    """At most as many windows as are worth their time, the last in time apart."""
+    steps, columns = windows.shape
+    most = min(MOST_SAMPLED_WINDOWS, MOST_NUMBERS // ((steps + 1) * columns))
+    early, rest = windows.sample(most, np.random.default_rng(0)).split(late)
+    return sample_of(early), sample_of(rest)
+
+
+def place_knots(windows: Windows, count: int) -> Tensor:
+    """Quantiles of each variable, (variable, knot).
+
+    A variable with too few distinct values gets one knot repeated, which bends nowhere.
+    """
+    step = max(1, len(windows) // ENOUGH_FOR_KNOTS)
+    looked = windows.at(np.arange(0, len(windows), step))
+    latest = torch.cat([batch.target.clone() for batch in looked.batches(BATCH)])
+    shares = torch.linspace(0.05, 0.95, count)
+    # one variable at a time: quantiles of all would hold several times the sample
+    knots = torch.stack([torch.quantile(values, shares) for values in latest.T])
+    tied = (knots.diff(dim=1) <= 1e-6).any(1)
+    knots[tied] = knots[tied][:, :1]
+    return knots
+
+
+def inputs_of(windows: Windows) -> Inputs:
+    """The inputs that these windows can tell about."""
+    panel = windows.panel
+    return Inputs.of(panel.coding, windows.max_lag, panel.values[windows.rows])

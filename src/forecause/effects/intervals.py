@@ -1,0 +1,233 @@
+"""How much an edge does, with a confidence interval: average slopes by least squares on curves.
+
+The effect of an edge is the average slope of the target's expected value along the source, over
+the rows of the data. Each target is regressed on all its candidates as lines, and on its causes
+as splines and products of pairs besides. The average slope is a weighted sum of the coefficients,
+so its standard error is known in closed form (HC3, which takes the noise to be no more than
+unpredictable). It is biased only by what neither the regression nor the density of the inputs has
+in common with these terms: the product of two approximation errors, as with double machine
+learning, whose correction term least squares makes zero by construction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations, islice
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import torch
+from scipy.special import stdtrit
+
+from forecause.data.windows import Window, Windows
+from forecause.graph.lagged import LaggedGraph
+from forecause.regression.least_squares import damped, precision
+from forecause.regression.splines import spline_slopes, spline_terms
+from forecause.threads import shared
+
+LEVEL = 0.9  # of the intervals
+COLUMNS = ("change", "change_low", "change_high")
+MOST_CONTROLS = 100  # inputs beside the causes, the strongest first
+MOST_PRODUCTS = 150  # of two or three causes
+ROWS_PER_TERM = 5  # with fewer rows, fewer kinds of terms
+KNOTS = 7
+WORK = 2e10  # multiplications for all targets together: a few seconds
+FEWEST_ROWS, MOST_ROWS = 5_000, 100_000  # looked at, if there are more
+SMALL_RIDGE = 1e-9  # of the largest eigenvalue, against columns that repeat each other
+
+Array = npt.NDArray[np.float64]
+Input = tuple[int, int]  # column, lag
+
+
+class Interval(NamedTuple):
+    """An estimate and the two ends of its confidence interval."""
+
+    change: float
+    low: float
+    high: float
+
+
+UNKNOWN = Interval(np.nan, np.nan, np.nan)
+
+
+def with_effects(graph: LaggedGraph, windows: Windows) -> LaggedGraph:
+    """The graph whose edges tell how far the target moves per sd of the source, in its units."""
+    names, panel = graph.domains, windows.panel
+    parts = {
+        name: _filled_in(part, windows.in_domain(panel.domain_names.index(name)))
+        for name, part in names.items()
+        if panel.domain is not None and name in panel.domain_names
+    }
+    return replace(_filled_in(graph, windows), domains={**names, **parts})
+
+
+def average_effect(
+    graph: LaggedGraph, windows: Windows, source: str, target: str, lag: int, level: float = LEVEL
+) -> Interval:
+    """The effect of one candidate, be it an edge or not, beside the causes of the target."""
+    asked = (source, target, lag)
+    return _Targets.of(graph, windows, [asked]).intervals(target, [asked], level)[0]
+
+
+def _filled_in(graph: LaggedGraph, windows: Windows) -> LaggedGraph:
+    """The graph with the columns of COLUMNS; labels and links within a row have no such effect."""
+    found: dict[tuple[str, str, int], Interval] = {}
+    if len(graph.edges) and len(windows):
+        targets = _Targets.of(graph, windows)
+        names = list(dict.fromkeys(graph.edges["target"]))
+        each = shared(targets.of_target, names, 2 * len(targets.windows) * MOST_CONTROLS**2)
+        for target, intervals in zip(names, each, strict=True):
+            found |= zip(targets.edges[target], intervals, strict=True)
+    keys = zip(graph.edges["source"], graph.edges["target"], graph.edges["lag"], strict=True)
+    values = [found.get((s, t, int(lag)), UNKNOWN) for s, t, lag in keys]
+    table = pd.DataFrame(values, columns=list(COLUMNS), index=graph.edges.index, dtype=float)
+    return replace(graph, edges=graph.edges.assign(**{name: table[name] for name in COLUMNS}))
+
+
+@dataclass(frozen=True, eq=False)
+class _Targets:
+    """The windows looked at, and the edges into every target."""
+
+    graph: LaggedGraph
+    windows: Windows
+    edges: dict[str, list[tuple[str, str, int]]]
+
+    @classmethod
+    def of(
+        cls, graph: LaggedGraph, windows: Windows, more: Sequence[tuple[str, str, int]] = ()
+    ) -> _Targets:
+        edges: dict[str, list[tuple[str, str, int]]] = {}
+        keys = zip(graph.edges["source"], graph.edges["target"], graph.edges["lag"], strict=True)
+        for source, target, lag in dict.fromkeys([*keys, *more]):
+            if lag > 0:
+                edges.setdefault(str(target), []).append((str(source), str(target), int(lag)))
+        for target in graph.variables:
+            edges.setdefault(target, [])
+        used = sum(bool(into) for into in edges.values())
+        terms = min(windows.inputs, MOST_CONTROLS) + 40
+        rows = int(np.clip(WORK / (terms**2 * max(used, 1)), FEWEST_ROWS, MOST_ROWS))
+        return cls(graph, windows.spread(rows), edges)
+
+    @cached_property
+    def drawn(self) -> Window:
+        """The windows looked at, held in memory for all targets without gaps of their own."""
+        return self.windows.draw(np.arange(len(self.windows)))
+
+    def of_target(self, target: str) -> list[Interval]:
+        """The intervals of all edges into a target."""
+        return self.intervals(target, self.edges[target], LEVEL)
+
+    def intervals(
+        self, target: str, asked: Sequence[tuple[str, str, int]], level: float
+    ) -> list[Interval]:
+        """In the target's units, per standard deviation of the source."""
+        coding, scale = self.windows.panel.coding, self.windows.scale
+        place = {name: i for i, name in enumerate(coding.variables)}
+        numbers = [e for e in self.edges[target] if coding.label(place[e[0]]) is None]
+        if coding.label(place[target]) is not None or not set(asked) & set(numbers):
+            return [UNKNOWN] * len(asked)
+        column = int(coding.first[place[target]])
+        causes = [(int(coding.first[place[source]]), lag) for source, _, lag in numbers]
+        slopes = self._slopes(target, column, causes, level)
+        known = dict(zip(numbers, slopes, strict=True))
+        size = float(scale.sd[column])
+        return [Interval(*(size * end for end in known.get(edge, UNKNOWN))) for edge in asked]
+
+    def _slopes(
+        self, target: str, column: int, causes: list[Input], level: float
+    ) -> list[Interval]:
+        """Average slopes of a target's column along its causes, all standardised."""
+        windows = self.windows.observed(column)
+        controls = self._controls(target, causes, len(windows) // ROWS_PER_TERM)
+        if len(windows) == len(self.windows):
+            batch = self.drawn
+        else:
+            batch = windows.draw(np.arange(len(windows)))
+        past = batch.past.numpy()  # (row, step, column), oldest first
+        inputs, beside = (
+            past[:, [-lag for _, lag in some], [at for at, _ in some]].astype(np.float64)
+            for some in (causes, controls)
+        )
+        if batch.domain is not None:  # each domain has a mean of its own
+            own = np.eye(int(batch.domain.max()) + 1)[batch.domain.numpy()][:, 1:]
+            beside = np.concatenate([beside, own], axis=1)
+        outcome = batch.target[:, column].double().numpy()
+        return _average_slopes(inputs, beside, outcome, level)
+
+    def _controls(self, target: str, causes: list[Input], most: int) -> list[Input]:
+        """All other inputs, or those of the highest score; at least one, if there is any."""
+        coding = self.windows.panel.coding
+        taken, scores, variables = set(causes), self.graph.scores, len(coding.variables)
+        order = np.arange(variables * self.windows.max_lag)  # lag * variable
+        if scores is not None:
+            row = np.nan_to_num(scores.sel(target=target).transpose("lag", "source").values)
+            order = np.argsort(-row.ravel(), kind="stable")
+        ranked = ((int(i) % variables, int(i) // variables + 1) for i in order)
+        columns = (
+            (column, lag)
+            for v, lag in ranked
+            for column in range(coding.slices[v].start, coding.slices[v].stop)
+        )
+        kept = (one for one in columns if one not in taken)
+        return list(islice(kept, max(min(MOST_CONTROLS, most - len(causes)), 1)))
+
+
+def _average_slopes(inputs: Array, beside: Array, outcome: Array, level: float) -> list[Interval]:
+    """Of the outcome (row,) along every input (row, input), beside others (row, control)."""
+    lines = np.column_stack([np.ones(len(outcome)), inputs, beside])
+    design, slopes = lines, np.eye(inputs.shape[1], lines.shape[1], 1)  # (input, term)
+    for more in (_bends, _products):
+        terms, by_term = more(inputs)
+        if len(outcome) >= ROWS_PER_TERM * (design.shape[1] + terms.shape[1]):
+            design = np.concatenate([design, terms], axis=1)
+            slopes = np.concatenate([slopes, by_term], axis=1)
+    gram = design.T @ design
+    inverse = precision(damped(gram, SMALL_RIDGE * np.trace(gram)))
+    spread = design @ inverse  # (row, term)
+    leverage = np.clip((spread * design).sum(1), 0.0, 0.99)
+    coefficients = inverse @ (design.T @ outcome)
+    errors = (outcome - design @ coefficients) / (1 - leverage)
+    estimates = slopes @ coefficients
+    spreads = np.sqrt(np.square(spread @ slopes.T).T @ np.square(errors))
+    reach = stdtrit(max(len(outcome) - design.shape[1], 1), (1 + level) / 2) * spreads
+    return [
+        Interval(*map(float, ends))
+        for ends in zip(estimates, estimates - reach, estimates + reach, strict=True)
+    ]
+
+
+def _bends(inputs: Array) -> tuple[Array, Array]:
+    """What splines add to lines: (row, term), and the terms' mean slopes (input, term)."""
+    knots = np.quantile(inputs, np.linspace(0.05, 0.95, KNOTS), axis=0).T
+    knots[(np.diff(knots, axis=1) <= 1e-6).any(axis=1)] = 0.0  # few distinct values: a line
+    places, x = torch.from_numpy(knots), torch.from_numpy(np.ascontiguousarray(inputs))
+    terms = spline_terms(x, places)[..., 1:].numpy()
+    slopes = spline_slopes(x, places)[..., 1:].mean(0).numpy()  # (input, bend)
+    by_term = np.eye(len(slopes))[:, :, None] * slopes
+    return terms.reshape(len(terms), -1), by_term.reshape(len(slopes), -1)
+
+
+def _products(inputs: Array) -> tuple[Array, Array]:
+    """Products of two and of three inputs, each bounded: (row, term), mean slopes (input, term)."""
+    u = np.tanh(inputs)
+    power = (np.ones_like(u), u, u**2)
+    slope = (np.zeros_like(u), 1 - u**2, 2 * u * (1 - u**2))
+    count = inputs.shape[1]
+    pairs, triples = (combinations(range(count), size) for size in (2, 3))
+    wanted: list[tuple[tuple[int, int], ...]] = [
+        ((a, i), (b, j)) for a, b in pairs for i in (1, 2) for j in (1, 2)
+    ]
+    wanted += [((a, 1), (b, 1), (c, 1)) for a, b, c in triples]
+    wanted = wanted[:MOST_PRODUCTS]
+    terms, by_term = np.empty((len(inputs), len(wanted))), np.zeros((count, len(wanted)))
+    for at, factors in enumerate(wanted):
+        values = [power[i][:, a] for a, i in factors]
+        terms[:, at] = np.prod(values, axis=0)
+        for place, (a, i) in enumerate(factors):
+            rest = np.prod(values[:place] + values[place + 1 :], axis=0)
+            by_term[a, at] = (slope[i][:, a] * rest).mean()
+    return terms, by_term

@@ -1,0 +1,140 @@
+"""CausalDiscovery: `discover` as an estimator, for those who live in scikit-learn pipelines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from forecause.config import ForecasterName, ForecasterSpec, RuleName, SelectionRule
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from forecause.discovery import Discovery
+    from forecause.graph.lagged import LaggedGraph
+
+
+class CausalDiscovery(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """`fc.discover` with scikit-learn's habits: parameters in, `fit`, results with an underscore.
+
+    Parameters
+    ----------
+    max_lag
+        The longest delay to look for, in rows.
+    forecaster
+        What predicts: a name, or an object such as `fc.MLP(hidden=64)`.
+    select
+        How edges are chosen: a name, or an object such as `fc.TopK(3)`.
+    fdr
+        The accepted share of false edges; None for the usual one.
+    random_state
+        The seed: the same gives the same result.
+    options
+        Any other option of `fc.discover`, by name.
+
+    Attributes
+    ----------
+    run_ : Discovery
+        Everything that `fc.discover` found.
+    graph_ : LaggedGraph
+        The edges.
+    scores_ : xarray.DataArray
+        What edges were chosen by, (target, source, lag).
+
+    Examples
+    --------
+    >>> import forecause as fc
+    >>> table = fc.simulate(nodes=4, max_lag=2, rows=500, seed=1).frame()
+    >>> found = fc.CausalDiscovery(max_lag=2, forecaster="linear").fit(table)
+    >>> found.graph_.max_lag
+    2
+    >>> found.predict(table).shape
+    (500, 4)
+    """
+
+    run_: Discovery
+
+    def __init__(
+        self,
+        max_lag: int = 5,
+        *,
+        forecaster: ForecasterName | ForecasterSpec = "auto",
+        select: RuleName | SelectionRule = "auto",
+        fdr: float | None = None,
+        random_state: int = 0,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        self.max_lag = max_lag
+        self.forecaster = forecaster
+        self.select = select
+        self.fdr = fdr
+        self.random_state = random_state
+        self.options = options
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the graph of a table whose rows run in time; y is there for pipelines and unused."""
+        from forecause.method import discover
+
+        self._checked(X, reset=True)
+        self.run_ = discover(
+            X,
+            self.max_lag,
+            forecaster=self.forecaster,
+            select=self.select,
+            fdr=self.fdr,
+            seed=self.random_state,
+            **(self.options or {}),
+        )
+        return self
+
+    @property
+    def graph_(self) -> LaggedGraph:
+        """The edges that were found."""
+        check_is_fitted(self, "run_")
+        return self.run_.graph
+
+    @property
+    def scores_(self) -> xr.DataArray:
+        """What edges were chosen by, (target, source, lag)."""
+        check_is_fitted(self, "run_")
+        return self.run_.scores
+
+    def predict(self, X: Any) -> npt.NDArray[np.float64]:
+        """One-step forecasts (row, column) of a table like that of `fit`.
+
+        Each row is forecast from the `max_lag` rows before it; the first ones, and those after a
+        missing value, are NaN.
+        """
+        from torch import no_grad
+
+        from forecause.data.windows import Scale, Windows
+
+        check_is_fitted(self, "run_")
+        self._checked(X, reset=False)
+        run = self.run_
+        panel = run.panel_of(X)
+        left = run.left_of(panel=panel)
+        windows = Windows.of(left, run.graph.max_lag)
+        windows = Windows(left, run.graph.max_lag, Scale(run.data.mean, run.data.sd), windows.rows)
+        found = np.full(left.values.shape, np.nan)
+        for start in range(0, len(windows), 4096):
+            chosen = np.arange(start, min(start + 4096, len(windows)))
+            batch = windows.draw(chosen)
+            with no_grad():
+                ahead = run.forecaster.forecast(batch).double().numpy()
+            found[windows.rows[chosen]] = ahead * run.data.sd + run.data.mean
+        if left.course is None:
+            return found
+        found += left.course.of_rows(left)
+        if left.course.levels is not None:  # changes were forecast, from the row before
+            numbers = panel.coding.numeric_columns
+            found[1:, numbers] += panel.values[:-1, numbers]
+        return found
+
+    def _checked(self, X: Any, reset: bool) -> None:
+        """Remember, or compare, the number and names of the columns, as scikit-learn does."""
+        validate_data(self, X, reset=reset, skip_check_array=True)

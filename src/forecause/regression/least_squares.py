@@ -1,0 +1,122 @@
+"""Least squares on arrays that are held in memory: solutions, residuals and classical tests.
+
+What is too long to be held goes through `moments` instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from forecause.errors import InputError
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+SINGULAR = 1e-12  # smallest over largest eigenvalue below which inputs count as dependent
+
+
+def residual_of(values: Array, features: Array) -> Array:
+    """Values (row, ...) less what features (row, feature) explain of them."""
+    solution, *_ = np.linalg.lstsq(features, values, rcond=None)
+    return np.asarray(values - features @ solution)
+
+
+def ridge(features: Array, values: Array, penalty: float | Array) -> Array:
+    """Weights (feature, ...) of values (row, ...); penalties are added to the Gram's diagonal."""
+    return solved(damped(features.T @ features, penalty), features.T @ values)
+
+
+def ridge_residual_of(values: Array, features: Array) -> Array:
+    """As `residual_of`, with a touch of ridge: faster, and features may repeat each other."""
+    gram = features.T @ features
+    weights = solved(damped(gram, 1e-6 * np.diag(gram) + 1e-9), features.T @ values)
+    return np.asarray(values - features @ weights)
+
+
+def damped(gram: Array, penalty: float | Array) -> Array:
+    """A Gram matrix with penalties on its diagonal."""
+    found = gram.copy()
+    found[np.diag_indices_from(found)] += penalty
+    return found
+
+
+def solved(gram: Array, cross: Array) -> Array:
+    """Coefficients (feature, ...) from sums of products: gram (feature, feature), cross."""
+    return np.asarray(np.linalg.solve(gram, cross))
+
+
+def pseudo_inverse(gram: Array) -> Array:
+    """An inverse (..., feature, feature) that gives the smallest coefficients where some features
+    are combinations of others."""
+    return np.asarray(np.linalg.pinv(gram, hermitian=True))
+
+
+def precision(covariance: Array) -> Array:
+    """The inverse of (..., column, column), which has every regression on the other columns in it:
+    x_i less its expectation given them is the i-th row times x, over the i-th diagonal element."""
+    return np.asarray(np.linalg.inv(covariance), dtype=np.float64)
+
+
+def wald(covariance: Array, beta: Array) -> Array:
+    """beta' covariance^-1 beta (...) of coefficients (..., feature)."""
+    pulled = np.linalg.solve(covariance, beta[..., None])[..., 0]
+    return np.asarray((beta * pulled).sum(-1))
+
+
+@dataclass(frozen=True, eq=False)
+class Regression:
+    """Least squares of each target on the same predictors, with an intercept."""
+
+    coefficients: Array  # (predictor, target)
+    inverse: Array  # (predictor, predictor): inverse of the centred sums of products
+    noise: Array  # (target,): residual variance
+    freedom: int  # residual degrees of freedom
+
+    @classmethod
+    def of(cls, products: Array, along: Array, total: Array, windows: int) -> Regression:
+        """From centred sums of products over so many windows.
+
+        products (predictor, predictor), along (predictor, target), total (target,).
+        """
+        freedom = windows - len(products) - 1
+        if freedom < 1:
+            raise InputError(
+                f"Least squares on {len(products)} lagged inputs needs more than "
+                f"{len(products) + 1} windows, found {windows}; use fewer variables, a "
+                "smaller lag or more rows."
+            )
+        spread = np.linalg.eigvalsh(products)
+        if spread[0] <= SINGULAR * spread[-1]:
+            raise InputError(
+                "Least squares needs lagged inputs that are not combinations of each other, found "
+                "ones that are; remove variables that are sums or copies of others."
+            )
+        inverse = precision(products)
+        coefficients = inverse @ along
+        noise = (total - (along * coefficients).sum(0)) / freedom
+        return cls(coefficients, inverse, np.maximum(noise, 1e-300), freedom)
+
+    @property
+    def t(self) -> Array:
+        """t statistics (predictor, target)."""
+        error = np.sqrt(np.outer(np.diag(self.inverse), self.noise))
+        return np.asarray(self.coefficients / error)
+
+    @property
+    def p(self) -> Array:
+        """Two-sided p-values of the t statistics (predictor, target)."""
+        from scipy.special import stdtr
+
+        return np.asarray(2 * stdtr(self.freedom, -np.abs(self.t)))
+
+    def group_p(self, group: Index) -> Array:
+        """p-values (target,) of the F-test that all predictors in `group` have no effect."""
+        from scipy.special import fdtrc
+
+        # The Wald form b' V^-1 b / (q s^2) equals the F of comparing residual sums of squares.
+        explained = wald(self.inverse[np.ix_(group, group)], self.coefficients[group].T)
+        statistic = np.maximum(explained, 0) / (len(group) * self.noise)
+        return np.asarray(fdtrc(len(group), self.freedom, statistic))

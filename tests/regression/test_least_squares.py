@@ -1,0 +1,93 @@
+"""Dense least squares against scikit-learn, statsmodels and plain algebra."""
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from sklearn.linear_model import LinearRegression, Ridge
+
+from forecause.errors import InputError
+from forecause.regression.least_squares import (
+    Regression,
+    precision,
+    pseudo_inverse,
+    residual_of,
+    ridge,
+    ridge_residual_of,
+    wald,
+)
+
+
+@pytest.fixture(scope="module")
+def features():
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(300, 5)) @ rng.normal(size=(5, 5))
+
+
+@pytest.fixture(scope="module")
+def values(features):
+    rng = np.random.default_rng(1)
+    return features @ rng.normal(size=(5, 2)) + rng.normal(size=(300, 2))
+
+
+def test_a_residual_is_what_least_squares_leaves(features, values):
+    oracle = LinearRegression(fit_intercept=False).fit(features, values)
+    expected = values - oracle.predict(features)
+    np.testing.assert_allclose(residual_of(values, features), expected, atol=1e-10)
+    np.testing.assert_allclose(ridge_residual_of(values, features), expected, atol=1e-3)
+
+
+def test_a_feature_that_is_there_twice_changes_no_residual(features, values):
+    twice = np.hstack([features, features[:, :1]])
+    expected = residual_of(values, features)
+    np.testing.assert_allclose(residual_of(values, twice), expected, atol=1e-10)
+    np.testing.assert_allclose(ridge_residual_of(values, twice), expected, atol=1e-3)
+
+
+def test_ridge_is_that_of_scikit_learn(features, values):
+    oracle = Ridge(alpha=7.0, fit_intercept=False).fit(features, values)
+    np.testing.assert_allclose(ridge(features, values, 7.0), oracle.coef_.T, atol=1e-10)
+
+
+def test_the_precision_holds_the_regression_of_each_column_on_the_others(features):
+    centred = features - features.mean(0)
+    inverse = precision(centred.T @ centred)
+    oracle = LinearRegression().fit(features[:, 1:], features[:, 0])
+    np.testing.assert_allclose(-inverse[0, 1:] / inverse[0, 0], oracle.coef_, atol=1e-8)
+
+
+def test_the_pseudo_inverse_shares_a_weight_between_copies():
+    column = np.arange(1.0, 6.0)[:, None]
+    copies = np.hstack([column, column])
+    weights = pseudo_inverse(copies.T @ copies) @ (copies.T @ (6 * column[:, 0]))
+    np.testing.assert_allclose(weights, [3.0, 3.0])
+
+
+def test_wald_is_the_quadratic_form_whatever_stands_before_it():
+    rng = np.random.default_rng(2)
+    root, beta = rng.normal(size=(4, 3, 3)), rng.normal(size=(4, 3))
+    covariance = root @ root.transpose(0, 2, 1)
+    expected = [b @ np.linalg.inv(c) @ b for b, c in zip(beta, covariance, strict=True)]
+    np.testing.assert_allclose(wald(covariance, beta), expected, rtol=1e-6)
+
+
+def regression(features, values):
+    x, y = features - features.mean(0), values - values.mean(0)
+    return Regression.of(x.T @ x, x.T @ y, (y**2).sum(0), len(x))
+
+
+def test_coefficients_and_tests_are_those_of_statsmodels(features, values):
+    found = regression(features, values)
+    oracle = sm.OLS(values[:, 1], sm.add_constant(features)).fit()
+    np.testing.assert_allclose(found.coefficients[:, 1], oracle.params[1:], atol=1e-10)
+    np.testing.assert_allclose(found.t[:, 1], oracle.tvalues[1:], rtol=1e-8)
+    np.testing.assert_allclose(found.p[:, 1], oracle.pvalues[1:], rtol=1e-6)
+    joint = oracle.f_test(np.eye(6)[[2, 4]]).pvalue
+    assert found.group_p(np.array([1, 3]))[1] == pytest.approx(joint, rel=1e-6)
+
+
+def test_sums_of_inputs_and_too_few_windows_are_refused(features, values):
+    total = features.sum(1, keepdims=True)
+    with pytest.raises(InputError, match="sums or copies"):
+        regression(np.hstack([features, total]), values)
+    with pytest.raises(InputError, match="5 lagged inputs needs more than 6 windows, found 6"):
+        regression(features[:6], values[:6])

@@ -1,0 +1,46 @@
+"""What a notebook shows of a run."""
+
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+from matplotlib import pyplot as plt
+
+from forecause.diagnostics.alerts import Alert
+from forecause.report.notebook import MOST_VARIABLES, notebook_html
+from report_runs import NASTY, many_variables, three_variables
+
+
+def test_a_run_shows_headline_picture_links_and_doubts():
+    run = three_variables()
+    doubt = Alert("regimes", "What drives b changes over time.", grave=True)
+    text = replace(run, alerts=(doubt,))._repr_html_()
+    assert "No error rate can be promised: 4 links among 3 variables" in text
+    assert "What drives b changes over time." in text
+    assert "<b>a raises b after 1 row</b>" in text
+    assert text.index("promised") < text.index("What drives b") < text.index("<svg")
+    assert plt.get_fignums() == []
+
+
+def test_the_picture_is_an_svg_with_every_name():
+    text = three_variables(("rain", "river", "soil"))._repr_html_()
+    drawn = re.search(r"<svg.*</svg>", text, re.S)
+    root = ElementTree.fromstring(drawn[0])
+    words = {
+        "".join(node.itertext()).strip() for node in root.iter("{http://www.w3.org/2000/svg}text")
+    }
+    assert {"rain", "river", "soil", "raises", "lowers"} <= words
+
+
+def test_names_are_never_markup():
+    text = three_variables(NASTY)._repr_html_()
+    assert "<script" not in text
+
+
+def test_an_empty_graph_and_one_of_very_many_variables():
+    run = three_variables()
+    empty = replace(run, graph=replace(run.graph, edges=run.graph.edges.iloc[:0]))
+    assert "No variable was found to drive another." in notebook_html(empty)
+    many = notebook_html(many_variables(MOST_VARIABLES + 1, 1, 30))
+    assert "<svg" not in many
+    assert "sensor" in many

@@ -1,0 +1,159 @@
+"""The page on a desk, on a phone, in the dark, by keyboard alone, and to a screen reader."""
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from test_browser import until
+
+from forecause.diagnostics.alerts import Alert
+from report_runs import many_variables, three_variables, with_domains
+
+DESK, PHONE = (1400, 900), (380, 820)
+AXE = Path(
+    os.environ.get(
+        "FORECAUSE_AXE", Path(sys.prefix) / "axe" / "node_modules" / "axe-core" / "axe.min.js"
+    )
+)
+SERIOUS = ("serious", "critical")
+
+
+def told(run):
+    """The run with effects, grades and a grave doubt."""
+    edges = run.graph.edges
+    grades = ["firm", "likely", "tentative", "firm"][: len(edges)]
+    edges = edges.assign(change=edges["effect"], change_low=edges["effect"] - 0.1)
+    edges = edges.assign(change_high=edges["effect"] + 0.1, grade=grades)
+    doubt = Alert("regimes", "What drives b changes over time.", grave=True)
+    return replace(run, graph=replace(run.graph, edges=edges), alerts=(doubt,))
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return told(three_variables()).report(tmp_path_factory.mktemp("screens") / "report.html")
+
+
+def box(page, selector):
+    found = page.locator(selector).first.bounding_box()
+    return found["x"], found["y"], found["x"] + found["width"], found["y"] + found["height"]
+
+
+def test_the_first_screen_is_the_answer(open_page, path):
+    page = open_page(path, size=DESK)
+    assert box(page, "#canvas")[3] <= DESK[1]
+    assert box(page, "#answers li:nth-child(3)")[3] <= DESK[1]
+    doubt = box(page, ".alerts.grave li")
+    assert box(page, "h1")[3] <= doubt[1] < doubt[3] <= box(page, "#canvas")[1]
+    assert box(page, "#verdict")[1] > DESK[1]
+    first = page.inner_text("#answers li")
+    assert "a raises b after 1 row" in first
+    assert "firm" in first
+    assert "One standard deviation more a" in first
+    assert "0.80 more b [0.70, 0.90]" in first
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE])
+def test_nothing_covers_a_variable(open_page, path, size):
+    page = open_page(path, size=size)
+    covers = [box(page, selector) for selector in ("#legend", ".zoom")]
+    for name in "abc":
+        x, y = page.evaluate("(name) => forecause.where({kind: 'variable', key: name})", name)
+        for left, top, right, bottom in covers:
+            assert not (left < x + 20 and x - 20 < right and top < y + 14 and y - 14 < bottom)
+
+
+def test_a_phone_shows_the_graph_first_and_never_scrolls_sideways(open_page, path):
+    page = open_page(path, size=PHONE)
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+    assert box(page, "#canvas")[1] < PHONE[1] / 2
+    assert box(page, "#canvas")[3] <= PHONE[1]
+    cut = page.evaluate(
+        """() => [...document.querySelectorAll("#answers *, .quality td, h1, .lede, .points li")]
+        .filter((node) => node.textContent && node.clientWidth
+          && node.scrollWidth > node.clientWidth + 1)
+        .map((node) => node.textContent)"""
+    )
+    assert cut == []
+
+
+def test_an_arrow_has_the_colour_of_its_larger_effect_and_tells_the_other(open_page, tmp_path):
+    run = three_variables()
+    edges = run.graph.edges.copy()
+    tiny = (edges["source"] == "a") & (edges["lag"] == 2)
+    edges.loc[tiny, ["effect", "sign", "score"]] = [-0.02, -1, 0.0004]
+    other = replace(run, graph=replace(run.graph, edges=edges))
+    page = open_page(other.report(tmp_path / "r.html"))
+    arrow = page.evaluate("forecause.arrows().find((one) => one.source === 'a')")
+    assert (arrow["way"], arrow["mixed"], arrow["lags"]) == ("up", True, [1, 2])
+    assert "the other way at a further delay" in page.inner_text("#legend")
+
+
+def test_widths_and_lines_tell_strength_and_grade(open_page, path):
+    page = open_page(path)
+    arrows = {(one["source"], one["target"]): one for one in page.evaluate("forecause.arrows()")}
+    wide, thin = arrows["a", "b"], arrows["c", "c"]
+    # 0.8 against 0.3 sd: the wider line is about as many times wider as its effect is larger
+    assert wide["width"] / thin["width"] == pytest.approx(0.8 / 0.3, rel=0.3)
+    assert page.inner_text("#legend").count("score") == 2
+    assert {"firm", "likely", "tentative"} <= set(page.inner_text("#legend").split())
+
+
+def test_the_keyboard_alone_reaches_links_evidence_and_filters(open_page, path):
+    page = open_page(path, size=DESK)
+    seen = set()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        seen.add(page.evaluate("document.activeElement.id || document.activeElement.className"))
+        if page.evaluate("document.activeElement.closest('#answers') !== null"):
+            break
+    page.keyboard.press("Enter")
+    until(page, "document.querySelector('#panel-title') !== null")
+    assert page.inner_text("#panel-title") == "a raises b"
+    page.keyboard.press("Escape")
+    until(page, "document.querySelector('#answers') !== null")
+    assert {"theme", "canvas", "find"} <= seen
+
+
+def test_the_neighbourhood_of_a_variable_among_many(open_page, tmp_path):
+    page = open_page(many_variables(60, 3, 150).report(tmp_path / "many.html"), size=DESK)
+    labels = page.evaluate("forecause.boxes().filter((one) => one.label)")
+    for at, one in enumerate(labels):
+        for other in labels[at + 1 :]:
+            apart = abs(one["x"] - other["x"]) >= (one["w"] + other["w"]) / 2
+            assert apart or abs(one["y"] - other["y"]) >= (one["h"] + other["h"]) / 2
+    page.fill("#find", "sensor 7")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#unfocus")
+    near = page.evaluate("forecause.boxes().map((one) => one.label)")
+    assert "sensor 7" in near
+    assert len(near) < 30
+    page.click("#unfocus")
+    page.click("#shapes [data-value=heat]")
+    until(page, "forecause.panels().length === 1")
+    assert page.evaluate("forecause.panels()[0].cell") >= 10
+
+
+@pytest.mark.parametrize(
+    ("size", "scheme", "hash_"),
+    [
+        (DESK, "light", ""),
+        (DESK, "dark", "#variable=b"),
+        (PHONE, "light", '#edge=["a","b",1]'),
+        (DESK, "light", "#shape=heat&view=1"),
+    ],
+)
+def test_an_accessibility_checker_finds_nothing_serious(open_page, tmp_path, size, scheme, hash_):
+    if not AXE.is_file():
+        pytest.skip("axe-core is not installed (npm install --prefix .venv/axe axe-core)")
+    path = told(with_domains(three_variables())).report(tmp_path / "r.html")
+    page = open_page(path, hash_, size=size, color_scheme=scheme, bypass_csp=True)
+    page.add_script_tag(content=AXE.read_text())
+    found = page.evaluate("() => axe.run()")
+    serious = [
+        (one["id"], [node["html"] for node in one["nodes"]][:3])
+        for one in found["violations"]
+        if one["impact"] in SERIOUS
+    ]
+    assert serious == []
