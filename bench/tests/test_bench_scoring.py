@@ -7,7 +7,7 @@ import pytest
 
 from forecause.graph import LaggedGraph, empty_scores
 from forecause.graph.metrics import score_graph
-from forecause_bench.scoring import oracle_scores, score_against
+from forecause_bench.scoring import ceiling, oracle_scores, score_against, score_answer
 
 NAMES = ("a", "b", "c")
 FIRST = LaggedGraph.from_edges(NAMES, 2, [("a", "b", 1), ("b", "c", 2)])
@@ -59,3 +59,12 @@ def test_oracles_are_averaged_over_segments():
 
 def test_a_graph_without_scores_has_no_oracle():
     assert oracle_scores(FIRST, SECOND) == {"best_threshold_f1": None, "true_k_f1": None}
+
+
+def test_the_ceiling_of_three_edges_per_target_is_that_of_the_best_such_graph():
+    edges = [("a", "a", 1), ("b", "a", 1), ("c", "a", 1), ("d", "a", 1), ("a", "b", 1)]
+    truth = LaggedGraph.from_edges(["a", "b", "c", "d"], 1, edges)
+    best = [*edges[:3], edges[4], ("b", "b", 1), ("c", "b", 1)]
+    best += [(source, target, 1) for target in "cd" for source in "abc"]
+    graph = LaggedGraph.from_edges(truth.variables, 1, best)
+    assert ceiling(truth) == pytest.approx(score_answer(graph, truth)["metrics"]["lagged"]["f1"])

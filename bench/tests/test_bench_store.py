@@ -1,6 +1,7 @@
 """Results on disk: whole or absent, and nobody else writes there."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -23,6 +24,13 @@ def test_a_stored_result_comes_back_with_its_job(store):
     assert found["seconds"] == 1.5
     assert Job(**found["job"]).key == JOB.key
     assert not list(store.folder.glob("*.partial"))
+
+
+def test_suites_with_the_same_system_share_its_results(store):
+    store.save(JOB, DONE)
+    other = replace(JOB, suite="noise", cell="Gaussian")
+    assert store.load(other)["job"]["cell"] == "Gaussian"
+    assert store.load(replace(JOB, rows=200)) is None
 
 
 def test_a_half_written_result_counts_as_none(store):

@@ -128,18 +128,21 @@ def test_a_better_setting_of_its_own_is_confessed():
 
 
 def test_several_answers_of_a_method_are_rows_of_their_own():
-    suite = made_suite(methods=("intervention-agreement",), metrics=("spearman", "f1"))
+    shown = {"dot": ("lrp", "gradient")}
+    suite = made_suite(methods=("dot",), metrics=("spearman", "f1"), answers=shown)
     answers = [
         answer(0.5, label="lrp", spearman=0.25),
         answer(0.6, label="gradient", spearman=0.75),
+        answer(0.7, label="of another suite"),
     ]
-    results = Results(suite, [result("intervention-agreement", seed, *answers) for seed in (0, 1)])
+    results = Results(suite, [result("dot", seed, *answers) for seed in (0, 1)])
     table = rows(
         metric_table(results, results.rows(oracle=False), results.columns(), "spearman").markdown()
     )
     assert table["DOT: lrp"][0] == "<u>0.25±0.00</u>"
     assert table["DOT: gradient"][0] == "**0.75±0.00**"
     assert table["DOT: gradient"][1] == "not run"
+    assert "DOT: of another suite" not in table
 
 
 def test_rows_can_be_the_columns_of_one_table_per_cell():

@@ -6,9 +6,10 @@ from fitted import fit_forecaster
 from forecause.data.windows import Windows
 from forecause.forecast.selection import MOST_INPUTS
 from forecause.graph.metrics import score_graph
+from forecause.method import discover
 from forecause.resources.cost import Plan, Share
 from forecause.simulation import simulate
-from forecause_bench.studies import screened_inputs
+from forecause_bench.studies import inputs_screened_in_rounds, screened_inputs
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +27,15 @@ def graph(many):
 def test_the_screened_inputs_hold_every_true_cause(many, graph):
     assert len(graph) == 12 * MOST_INPUTS
     assert score_graph(graph, many.graph)["lagged"]["recall"] == 1.0
+
+
+def test_the_screen_in_rounds_holds_all_that_tests_of_all_inputs_find(many):
+    (found,) = inputs_screened_in_rounds(many.panel, 9, 0)
+    tested = discover(many.panel, 9, forecaster="linear").graph
+    true = tested.adjacency & many.graph.adjacency
+    assert true.sum() > 15
+    assert not (true & ~found.graph.adjacency).any()
+    assert len(found.graph) < 12 * MOST_INPUTS / 2
 
 
 def test_they_are_what_a_network_reads(many, graph):

@@ -1,22 +1,54 @@
-"""The figures of a training step."""
+"""The suite speed: whole programs give the graphs of the library, and aims are judged by ratios."""
 
-from forecause_bench.speed import Speed, measure
+import os
+
+import pytest
+
+from forecause import discover, simulate
+from forecause_bench import speed
+from forecause_bench.aggregate import Results
+from forecause_bench.rivals import run_baseline
+from forecause_bench.suite import Aim, Cell, Suite
+from forecause_bench.verdict import verdict
+from made_results import answer, result
+
+CELL = {"cell": "plain", "rows": 50}
 
 
-def test_the_share_of_the_peak_is_operations_per_second_over_it():
-    speed = Speed("made up", 0.01, 200_000_000, 6.0, 6000, {"mm": 0.4, "mul": 0.25})
-    (line,) = speed.sentences(peak=1e11)
-    assert "a step takes 10.0 ms, 20% of the peak" in line
-    assert "takes 6.00 s, 10.0% of 6,000 steps" in line
-    assert "mm 40%, mul 25%" in line
+@pytest.fixture(scope="module")
+def system():
+    return simulate(nodes=3, max_lag=1, rows=400, seed=1, in_degree=1.5)
 
 
-def test_operations_are_those_of_the_matrix_products():
-    found = measure("mlp", "default", (2, 3))
-    # per window and target: 6 x (1 + 32) + 32 x 32 + 32 products, forward and two ways backward,
-    # but for the past, which wants no gradient
-    forward = 64 * 3 * 2 * (6 * 33 + 32 * 32 + 32)
-    past = 64 * 3 * 2 * 6 * 33
-    assert found.operations == 3 * forward - past
-    assert found.step > 0
-    assert sum(found.shares.values()) <= 1
+def edges(graph):
+    rows = graph.edges
+    return set(zip(rows["source"], rows["target"], rows["lag"], strict=True))
+
+
+def test_the_command_beside_busy_cores_finds_what_the_library_finds(system, monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    (found,) = speed.command_beside_busy_cores(system.panel, 1, 0)
+    assert edges(found.graph) == edges(discover(system.panel, 1, forecaster="linear").graph)
+
+
+def test_the_script_finds_what_pcmci_plus_finds(system):
+    pytest.importorskip("tigramite")
+    (found,) = speed.tigramite_script(system.panel, 1, 0)
+    assert edges(found.graph) == edges(run_baseline("pcmci+", system.panel, 1, 0))
+
+
+@pytest.mark.parametrize(("seconds", "outcome"), [(3.0, "keeps"), (3.2, "misses")])
+def test_an_aim_is_kept_if_the_ratio_of_times_is_small_enough(seconds, outcome):
+    suite = Suite(
+        "made",
+        "Made by hand",
+        (Cell("plain", {"nodes": 5, "max_lag": 2}),),
+        methods=("forecause", "pcmci+"),
+        rows=(50,),
+        seeds=1,
+        aims=(Aim("plain", "forecause", 1.5, "pcmci+"), Aim("left out", "linear", 1.0, "pcmci+")),
+    )
+    times = {"forecause": seconds, "pcmci+": 2.0}
+    made = [result(m, 0, answer(0.5), **CELL, seconds=s) for m, s in times.items()]
+    (line,) = [line for line in verdict(Results(suite, made)) if " the aim " in line]
+    assert line.startswith(f"{outcome} the aim on plain: Forecause takes {seconds / 2:.2f} times")

@@ -22,6 +22,9 @@ def bench(
     methods: Annotated[str | None, typer.Option(help="Methods, by comma.")] = None,
     columns: Annotated[str | None, typer.Option(help="Columns, by comma.")] = None,
     limit: Annotated[float | None, typer.Option(help="Most seconds per job.")] = None,
+    half: Annotated[
+        bool, typer.Option("--half", help="Half the variables, lags and hidden causes.")
+    ] = False,
     jobs: Jobs = None,
     ray: Ray = None,
     data: Annotated[
@@ -30,6 +33,13 @@ def bench(
     out: Annotated[
         Path | None, typer.Option(help="Folder for the results.  [default: bench-SUITE]")
     ] = None,
+    results: Annotated[
+        Path | None,
+        typer.Option(help="Folder of finished jobs, which suites may share.  [default: in --out]"),
+    ] = None,
+    finished: Annotated[
+        bool, typer.Option("--finished", help="Run nothing; write the page of what is finished.")
+    ] = False,
     quiet: Quiet = False,
     show: Annotated[bool, typer.Option("--list", help="Show the suites and end.")] = False,
 ) -> None:
@@ -52,10 +62,13 @@ def bench(
                 methods=names(methods),
                 columns=names(columns),
                 limit=limit,
+                half=half,
                 jobs=jobs,
                 ray=ray,
                 data=data,
                 out=out,
+                results=results,
+                finished=finished,
                 progress=progress,
             )
     except Interrupted:

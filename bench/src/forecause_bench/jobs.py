@@ -42,8 +42,12 @@ class Job:
 
     @property
     def key(self) -> str:
-        """A hash that is the same on every machine and changes with any part of the job."""
-        text = json.dumps({**self.to_dict(), "version": __version__}, sort_keys=True)
+        """A hash that is the same on every machine and changes with whatever decides the result.
+
+        The names of suite and column do not: suites with a system in common share its results.
+        """
+        decides = {k: v for k, v in self.to_dict().items() if k not in ("suite", "cell")}
+        text = json.dumps({**decides, "version": __version__}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
@@ -92,7 +96,9 @@ class Store:
             result = json.loads(self.path(job).read_text(encoding="utf-8"))
         except (FileNotFoundError, ValueError):
             return None
-        return result if isinstance(result, dict) and result.get("format") == FORMAT else None
+        if not isinstance(result, dict) or result.get("format") != FORMAT:
+            return None
+        return {**result, "job": job.to_dict()}
 
     def save(self, job: Job, result: Result) -> None:
         """Write the result so that a power cut leaves the whole file or none."""

@@ -134,6 +134,7 @@ def watched_discovery(path: Path, forecaster: str, max_lag: int) -> dict[str, An
         "resident": status("VmHWM"),
         "anonymous": watch.anonymous,
         "seconds": watch.seconds,
+        "cpu_seconds": time.process_time(),
         "edges": edges_of(found.graph),
     }
 
@@ -177,6 +178,7 @@ def show(figures: dict[str, Any], title: str, truth: LaggedGraph) -> None:
     console = Console()
     console.print(table)
     console.print(
+        f"{figures['cpu_seconds']:.0f} s of processor time; "
         f"peak resident memory {figures['resident'] / MIB:,.0f} MiB, mapped file pages included; "
         f"{len(found & true)} of {len(true)} edges found, {len(found - true)} false"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -39,6 +39,8 @@ class Method:
     ours: bool = False
     preload: tuple[str, ...] = ()  # modules to import before the clock starts
     cost: float = 1.0  # roughly, against the others: the slow ones are started first
+    main: tuple[str, ...] | None = None  # labels of the answers that a table shows unless it
+    # asks for others; None: all of them
     expect: Callable[[Panel, int], float] | None = None  # the seconds that it announces
 
     @property
@@ -158,6 +160,7 @@ METHODS: dict[str, Method] = {
         cost=10.0,
     ),
     "additive": _ours("Forecause, additive", cost=2.0, forecaster="additive"),
+    "trees": _ours("Forecause, trees", cost=5.0, forecaster="trees"),
     "linear": _ours("Forecause, linear", cost=2.0, forecaster="linear"),
     "pretrained": _ours("Forecause, pretrained", cost=2.0, forecaster="pretrained"),
     "low-complexity": _ours(
@@ -175,18 +178,39 @@ METHODS: dict[str, Method] = {
         preload=("forecause_bench.rivals.random_guess",),
     ),
     "selection-rules": _studied("Forecause", "selection_rules"),
-    "deep": _studied("Deep transformer", "deep_variants"),
-    "shallow": _studied("Shallow transformer", "shallow_variants"),
-    "k-sensitivity": _studied("DOT", "k_sensitivity"),
-    "rank-scores": _studied("DOT", "rank_scores"),
-    "intervention-agreement": _studied("DOT", "intervention_agreement"),
+    "levels": _studied("Forecause", "error_levels"),
+    "transformer-tests": _ours(
+        "Transformer, its own tests, 10%",
+        cost=200.0,
+        forecaster="transformer",
+        select="fdr",
+        fdr=0.1,
+    ),
+    "dot": replace(_studied("DOT", "deep", "published"), main=("",)),
+    "dot-shallow": replace(_studied("DOT, 1 layer", "shallow", "published"), main=("",)),
     "known-domains": _studied("Forecause, segments known", "known_domains", "domains"),
     "domain-input": _studied("Transformer", "domain_input", "domains"),
     "doubts": _studied("Forecause, doubts", "doubted", "nulls", cost=1.0),
+    "intervals": _studied("Forecause", "interval_study", "effects", cost=20.0),
+    "intervals-additive": _studied("Forecause, additive", "closed_forms", "effects", cost=2.0),
     "latent-refinement": _studied("Forecause", "latent_refinement", cost=20.0),
     "instantaneous-refinement": _studied("Forecause", "instantaneous_refinement", cost=20.0),
     "transfer": _studied("Pretraining", "transfer_arms", "transfer"),
+    "screen-in-rounds": _studied(
+        "Screen in rounds: what is tested of very many", "inputs_screened_in_rounds", cost=2.0
+    ),
     "screen": _studied("Screen: what a network reads", "screened_inputs", cost=2.0),
+    "command": _studied("Forecause, linear, the whole command", "command", "speed", cost=5.0),
+    "command-busy": _studied(
+        "Forecause, linear, the whole command beside busy cores",
+        "command_beside_busy_cores",
+        "speed",
+        cost=5.0,
+    ),
+    "tigramite-script": replace(
+        _studied("PCMCI+, a script from start to end", "tigramite_script", "speed", cost=5.0),
+        ours=False,
+    ),
     "unknown-regimes": _studied("Forecause, regimes", "unknown_regimes", "domains", cost=2.0),
     **{f"{name}-by-domain": _rival_by_domain(name) for name in BY_DOMAIN},
 }

@@ -9,6 +9,7 @@ from importlib.resources import files
 
 # Our method -> the row of the paper's tables. The paper guesses at the true density.
 ROWS = {
+    "dot": "DOT",
     "dot-paper": "DOT",
     "dynotears": "DYNOTEARS",
     "granger": "MV Granger",
@@ -25,6 +26,7 @@ CAUSALTIME_ROWS = {
     "cmlp": "NGC",
     "granger": "GC",
     "low-complexity": "DOT (Ours)",
+    "low-complexity-mlp": "MLP (Ours)",
     "nts-notears": "N.NTS",
     "pcmci": "PCMCI",
     "tcdf": "TCDF",

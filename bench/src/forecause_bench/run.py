@@ -41,20 +41,26 @@ def run_suite(
     methods: Sequence[str] | None = None,
     columns: Sequence[str] | None = None,
     limit: float | None = None,
+    half: bool = False,
     jobs: int | None = None,
     out: str | Path | None = None,
+    results: str | Path | None = None,
     data: str | Path | None = None,
     ray: str | None = None,
+    finished: bool = False,
     progress: Progress = QUIET,
 ) -> Finished:
     """Run a suite, or what is left of it, and write its tables and figures into `out`.
 
-    What is not given is as the suite says; `limit` is in seconds per job, `jobs` the number of
-    processes (one per core unless given). `data` is the folder of a suite of recorded systems.
-    With `ray` (local, auto or an address) the jobs are run by its workers.
+    What is not given is as the suite says, or `half` of it; `limit` is in seconds per job, `jobs`
+    the number of processes (one per core unless given). `data` is the folder of a suite of recorded
+    systems. `results` is where finished jobs are kept, in `out` unless given; suites may share it.
+    With `finished` nothing is run: the page shows what is there. With `ray` (local, auto or an
+    address) the jobs are run by its workers.
     """
+    asked = find_suite(suite) if isinstance(suite, str) else suite
     chosen = narrowed(
-        find_suite(suite) if isinstance(suite, str) else suite,
+        asked.halved() if half else asked,
         rows=rows,
         seeds=seeds,
         methods=methods,
@@ -63,14 +69,19 @@ def run_suite(
     )
     source = None if data is None else Path(data).absolute()
     chosen = with_data(chosen, source)
-    workers = Workers(jobs if jobs is not None else os.cpu_count() or 1, ray)
+    usual = 1 if chosen.alone else os.cpu_count() or 1
+    workers = Workers(jobs if jobs is not None else usual, ray)
     folder = Path(out or f"bench-{chosen.name}")
-    store = Store(folder / "results")
+    store = Store(Path(results or folder / "results"))
+    folder.mkdir(parents=True, exist_ok=True)
     with store.lock():
-        ran = _run_open_jobs(chosen, store, workers, folder / "log.txt", source, progress)
-        results = Results(chosen, _stored(chosen, store))
-        table = write_page(results, folder)
-    return Finished(table, ran, verdict(results))
+        log = store.folder.parent / "log.txt"
+        ran = 0
+        if not finished:
+            ran = _run_open_jobs(chosen, store, workers, log, source, progress)
+        found = Results(chosen, _stored(chosen, store))
+        table = write_page(found, folder)
+    return Finished(table, ran, verdict(found))
 
 
 def narrowed(
@@ -158,6 +169,7 @@ def command(suite: Suite) -> str:
     columns = [cell.name for cell in suite.cells]
     if columns != [cell.name for cell in declared.cells]:
         words += ["--columns", ",".join(columns)]
+    words += ["--half"] if suite.half else []
     if suite.limit != declared.limit:
         words += ["--limit", f"{suite.limit:g}"]
     return shlex.join(words)

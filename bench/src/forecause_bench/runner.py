@@ -18,6 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from forecause.data.panel import Panel
 from forecause.errors import MissingExtra
 from forecause.graph.lagged import LaggedGraph
@@ -25,9 +27,11 @@ from forecause.resources.workers import Isolation, TimeLimit, Workers, fan_out
 from forecause.simulation import simulate
 from forecause_bench.jobs import Job, Result, Store
 from forecause_bench.methods import find_method
-from forecause_bench.scoring import score_answer, score_summary
+from forecause_bench.scoring import ceiling, score_answer, score_summary
 
 RETRIES = 1  # of a job whose process died
+PRODUCT = 1024  # rows and columns of the matrices that tell how fast the machine is
+PRODUCTS = 9  # of which the median counts
 MOST_ERROR = 500  # characters of an error that are kept
 ALWAYS_USED = ("forecause_bench.runner", "sklearn.metrics")  # imported before any job
 
@@ -99,7 +103,20 @@ def run_job(job: dict[str, Any]) -> dict[str, Any]:
         {"label": answer.label, **score(answer.graph, truth), "extra": dict(answer.extra)}
         for answer in answers
     ]
-    return {"status": "done", "seconds": round(seconds, 3), **expected, "answers": scored}
+    times = {"seconds": round(seconds, 3), "products": round(seconds / product_seconds(), 1)}
+    found = {"status": "done", **times, **expected, "answers": scored}
+    return found if "dataset" in job["system"] else {**found, "ceiling": ceiling(truth)}
+
+
+def product_seconds() -> float:
+    """Of a product of two matrices now, which takes longer on a slow or busy machine."""
+    a = np.ones((PRODUCT, PRODUCT), dtype=np.float32)
+    times = []
+    for _ in range(PRODUCTS):
+        start = time.perf_counter()
+        _ = a @ a
+        times.append(time.perf_counter() - start)
+    return float(np.median(times))
 
 
 def system_of(job: dict[str, Any]) -> tuple[Panel, LaggedGraph]:

@@ -11,12 +11,35 @@ from forecause.edges.select import global_top_k
 from forecause.graph.lagged import LaggedGraph
 from forecause.graph.metrics import by_domain, oracle_f1, score_graph
 
+K = 3  # edges per target of the paper's rule
 SUMMARY_VIEWS = ("summary", "summary_no_self")
 
 
 def score_answer(predicted: LaggedGraph, truth: LaggedGraph) -> dict[str, Any]:
-    """Metrics of the graph as it is, under `oracle` those that use the truth to choose edges."""
-    return {"metrics": score_against(predicted, truth), "oracle": oracle_scores(predicted, truth)}
+    """Metrics of the graph as it is, under `oracle` those that use the truth to choose edges.
+
+    `false_cross` is the share of false links between variables among all links, also those of a
+    variable to itself.
+    """
+    metrics = score_against(predicted, truth)
+    every, between = metrics["lagged"], metrics["lagged_no_self"]
+    false = between["fdr"] * between["predicted_edges"]
+    every["false_cross"] = false / max(every["predicted_edges"], 1)
+    every |= coverage(predicted, truth)
+    return {"metrics": metrics, "oracle": oracle_scores(predicted, truth)}
+
+
+def coverage(predicted: LaggedGraph, truth: LaggedGraph) -> dict[str, float]:
+    """The share of the true edges found whose interval holds the true change; and its width."""
+    if "change" not in truth.edges or "change_low" not in predicted.edges:
+        return {}
+    key = ["source", "target", "lag"]
+    both = predicted.edges.merge(truth.edges[[*key, "change"]], on=key, suffixes=("", "_true"))
+    if not len(both):
+        return {}
+    held = both["change_true"].between(both["change_low"], both["change_high"])
+    width = (both["change_high"] - both["change_low"]) / both["change_true"].abs()
+    return {"effect_coverage": float(held.mean()), "effect_width": float(width.median())}
 
 
 def score_summary(predicted: LaggedGraph, truth: LaggedGraph) -> dict[str, Any]:
@@ -42,6 +65,18 @@ def oracle_scores(predicted: LaggedGraph, truth: LaggedGraph) -> dict[str, float
     best = [_best_threshold(graphs[name], segments[name]) for name in segments]
     true_k = [_true_k(graphs[name], segments[name]) for name in segments]
     return {"best_threshold_f1": _mean(best), "true_k_f1": _mean(true_k)}
+
+
+def ceiling(truth: LaggedGraph, k: int = K) -> float:
+    """The best F1 that a rule with k edges for every target can have, mean over segments."""
+    graphs = list(truth.domains.values()) or [truth]
+    return float(np.mean([_ceiling(graph, k) for graph in graphs]))
+
+
+def _ceiling(truth: LaggedGraph, k: int) -> float:
+    degrees = truth.adjacency.sum(("source", "lag")).values
+    hits = np.minimum(degrees, k).sum()
+    return float(2 * hits / (k * len(degrees) + degrees.sum()))
 
 
 def _per_segment(predicted: LaggedGraph, truth: LaggedGraph) -> LaggedGraph:

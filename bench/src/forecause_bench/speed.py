@@ -1,120 +1,123 @@
-"""How much of the machine a training step and the readout use: python -m forecause_bench.speed.
+"""The suite about speed: small enough for every change, with rivals and a product in the same run.
 
-Peak is a product of two 1024 x 1024 float32 matrices on as many threads. A step's operations are
-those of its matrix products, counted by torch; what else it does is what keeps it below the peak.
+Beside the methods stand whole programs, as a user starts them: our command on an idle machine and
+on one whose other cores are busy, and a script that imports tigramite and runs PCMCI+.
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable
-from dataclasses import dataclass
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
-import torch
-from rich.console import Console
-from torch.profiler import ProfilerActivity, profile
-from torch.utils.flop_counter import FlopCounterMode
+import pandas as pd
 
-from forecause.config import ForecasterSpec
-from forecause.data.windows import Window
-from forecause.forecast.forecaster import Forecaster
-from forecause.forecast.selection import seeded_build
-from forecause.forecast.training.loop import TrainedSettings
-from forecause.resources.cost import best_of, matmul_speed, training_step
+from forecause.data.panel import Panel
+from forecause.graph.lagged import LaggedGraph
+from forecause_bench.methods import Answer
+from forecause_bench.suite import BASE, Aim, Cell, Suite
 
-SHOWN = 5  # of the costliest kinds of operation
-CASES = (("transformer", "default"), ("mlp", "default"), ("deep-transformer", "paper"))
+SPIN = "while True: pass"
+THREADS = "OMP_NUM_THREADS"
+TIGRAMITE = """
+import json
+import sys
+import numpy
+import pandas
+from tigramite import data_processing
+from tigramite.independence_tests.parcorr import ParCorr
+from tigramite.pcmci import PCMCI
+values = pandas.read_csv(sys.argv[1]).to_numpy()
+frame = data_processing.DataFrame(values)
+search = PCMCI(frame, ParCorr(), verbosity=0)
+found = search.run_pcmciplus(tau_max=int(sys.argv[2]), pc_alpha=0.01)["graph"]
+edges = numpy.argwhere(found == "-->")  # (source, target, lag)
+print(json.dumps(edges[edges[:, 2] > 0].tolist()))
+"""
 
-
-@dataclass(frozen=True)
-class Speed:
-    """Of one model: seconds of a step and of reading 2,000 windows, and what a step consists of."""
-
-    name: str
-    step: float
-    operations: int  # of the matrix products of a step
-    read: float
-    steps: int  # of a training, at most
-    shares: dict[str, float]  # of a step's time by operation
-
-    def sentences(self, peak: float) -> list[str]:
-        """The figures as lines of Markdown."""
-        share = self.operations / self.step / peak
-        shown = ", ".join(f"{name} {part:.0%}" for name, part in self.shares.items())
-        training = self.step * self.steps
-        return [
-            f"- **{self.name}**: a step takes {1e3 * self.step:.1f} ms, {share:.0%} of the peak; "
-            f"reading 2,000 windows takes {self.read:.2f} s, {self.read / training:.1%} of "
-            f"{self.steps:,} steps. Time by operation: {shown}.",
-        ]
-
-
-def measure(kind: str, preset: str, shape: tuple[int, int]) -> Speed:
-    """Time a model of this shape (max_lag, variables) on random windows."""
-    settings = ForecasterSpec.named(kind).of_preset(preset).sized(shape[0] * shape[1])
-    assert isinstance(settings, TrainedSettings)
-    model = seeded_build(settings, shape, seed=0)
-    training = settings.training
-    batch = Window.of(torch.randn(training.batch_size, shape[0] + 1, shape[1]))
-    step = training_step(model, batch)
-    with FlopCounterMode(display=False) as counter:
-        step()
-    read = best_of(lambda: _read(model, batch), 3) * 2000 / len(batch)
-    operations = counter.get_total_flops()
-    return Speed(
-        f"{kind}, {preset}", best_of(step, 30), operations, read, training.max_steps, _shares(step)
-    )
-
-
-def compiled(kind: str, preset: str, shape: tuple[int, int]) -> str:
-    """What torch.compile costs once and makes of a step."""
-    settings = ForecasterSpec.named(kind).of_preset(preset).sized(shape[0] * shape[1])
-    assert isinstance(settings, TrainedSettings)
-    model = seeded_build(settings, shape, seed=0)
-    batch = Window.of(torch.randn(settings.training.batch_size, shape[0] + 1, shape[1]))
-    plain = best_of(training_step(model, batch), 30)
-    model.loss = torch.compile(model.loss)  # type: ignore[method-assign]
-    step = training_step(model, batch)
-    once = best_of(step, 1)
-    after = best_of(step, 30)
-    return (
-        f"- {kind}, {preset}: {once:.0f} s to compile, then {1e3 * after:.1f} ms a step "
-        f"instead of {1e3 * plain:.1f} ms"
-    )
+SPEED = Suite(
+    "speed",
+    "Speed beside PCMCI+, VAR with FDR and a product of matrices",
+    cells=(
+        Cell("linear", {**BASE, "mechanism": "linear"}, rows=10_000),
+        Cell("monotonic", {**BASE, "mechanism": "monotonic"}, rows=10_000),
+        Cell("mlp-concat", {**BASE, "mechanism": "mlp-concat"}, rows=10_000),
+        Cell("100 variables", {**BASE, "nodes": 100, "max_lag": 2}, rows=2_000),
+    ),
+    methods=(
+        "forecause", "linear", "additive", "var-fdr", "pcmci+",
+        "command", "command-busy", "tigramite-script",
+    ),
+    seeds=1,
+    limit=600.0,
+    metrics=("seconds", "products", "f1"),
+    axis="system",
+    only={
+        "pcmci+": ("linear", "monotonic", "mlp-concat"),
+        "command": ("linear",),
+        "command-busy": ("linear",),
+        "tigramite-script": ("linear",),
+    },
+    alone=True,
+    aims=(
+        Aim("linear", "forecause", 1.25, "pcmci+"),
+        Aim("monotonic", "forecause", 3.3, "pcmci+"),
+        Aim("mlp-concat", "forecause", 8.3, "pcmci+"),
+        Aim("linear", "command", 1.0, "tigramite-script"),
+        Aim("linear", "command-busy", 1.5, "command"),
+    ),
+    note="10 variables with lag 5 and 10,000 rows, or 100 variables with lag 2 and 2,000 "
+    "rows; one job at a time. Methods run in a process that has imported everything, on one "
+    "thread; programs start anew, with as many threads as they like, and include reading the table "
+    "and writing results.",
+)  # fmt: skip
 
 
-def _read(model: Forecaster, batch: Window) -> object:
-    return model.jacobian(batch.past)
+def command(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
+    """`forecause discover --forecaster linear`, a process of its own."""
+    with _table(panel) as table:
+        out = table.with_name("run")
+        asked = [sys.executable, "-m", "forecause", "discover", str(table)]
+        asked += ["--max-lag", str(max_lag), "--forecaster", "linear", "--out", str(out), "--quiet"]
+        _run([*asked, "--seed", str(seed)])
+        return [Answer(LaggedGraph.from_json(out / "graph.json"))]
 
 
-def _shares(step: Callable[[], object]) -> dict[str, float]:
-    """Share of a step's time by operation, the costliest first."""
-    with profile(activities=[ProfilerActivity.CPU]) as found:
-        for _ in range(5):
-            step()
-    times = {event.key: event.self_cpu_time_total for event in found.key_averages()}
-    total = sum(times.values())
-    order = sorted(times, key=lambda name: times[name], reverse=True)[:SHOWN]
-    return {name.removeprefix("aten::"): times[name] / total for name in order}
+def command_beside_busy_cores(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
+    """The same while every other core, or the only one, has a process that never waits."""
+    others = max((os.cpu_count() or 1) - 1, 1)
+    spinning = [subprocess.Popen([sys.executable, "-c", SPIN]) for _ in range(others)]
+    try:
+        return command(panel, max_lag, seed)
+    finally:
+        for process in spinning:
+            process.kill()
+            process.wait()
 
 
-def main() -> None:
-    """Print the figures as Markdown."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--variables", type=int, default=10)
-    parser.add_argument("--max-lag", type=int, default=5)
-    parser.add_argument("--compile", action="store_true", help="only try torch.compile")
-    asked = parser.parse_args()
-    peak = matmul_speed(1024, torch.float32)
-    show = Console(width=10_000).print
-    show(f"{torch.get_num_threads()} threads, peak {peak / 1e9:.0f} GFLOP/s", markup=False)
-    for kind, preset in CASES:
-        if asked.compile:
-            show(compiled(kind, preset, (asked.max_lag, asked.variables)), highlight=False)
-            continue
-        for line in measure(kind, preset, (asked.max_lag, asked.variables)).sentences(peak):
-            show(line, markup=False, highlight=False)
+def tigramite_script(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
+    """A script that runs PCMCI+ on the same file."""
+    with _table(panel) as table:
+        printed = _run([sys.executable, "-c", TIGRAMITE, str(table), str(max_lag)])
+    name = panel.variables
+    edges = [(name[i], name[j], lag) for i, j, lag in json.loads(printed.splitlines()[-1])]
+    return [Answer(LaggedGraph.from_edges(name, max_lag, edges))]
 
 
-if __name__ == "__main__":
-    main()
+@contextmanager
+def _table(panel: Panel) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="forecause-speed-") as folder:
+        table = Path(folder) / "data.csv"
+        pd.DataFrame(panel.values, columns=list(panel.variables)).to_csv(table, index=False)
+        yield table
+
+
+def _run(asked: list[str]) -> str:
+    """What a program prints that has as many threads as it likes; a job of a benchmark has one."""
+    free = {name: value for name, value in os.environ.items() if name != THREADS}
+    return subprocess.run(asked, env=free, check=True, stdout=subprocess.PIPE, text=True).stdout

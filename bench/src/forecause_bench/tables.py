@@ -33,15 +33,23 @@ from forecause_bench.real.page import (
     published_tables,
 )
 from forecause_bench.real.source import is_real
+from forecause_bench.suite import BY_ROWS, FEWEST, PAPER_ROWS
 from forecause_bench.verdict import verdict
 
 NAMES = {
     "f1": "F1",
     "precision": "Precision",
     "fdr": "False discovery rate",
+    "false_cross": "False links between variables, as a share of all links",
     "recall": "Recall",
+    "lagged_no_self/recall": "Recall of links between variables",
     "shd": "SHD",
+    "lagged_no_self/shd": "SHD of links between variables",
     "doubted": "Share of the runs that are doubted",
+    "misfit": "Share of the runs in which the alarm speaks",
+    "effect_coverage": "Share of the effects within their 90 % interval",
+    "effect_width": "Width of that interval, as a share of the effect (median)",
+    **{f"forecast_{n}": f"Share of the rows to come within the {n} % band" for n in (80, 90, 95)},
     "auroc": "AUROC",
     "average_precision": "Average precision",
     "missed": "Change points missed by more than 2 % of the rows, per system",
@@ -49,6 +57,7 @@ NAMES = {
     "error": "Largest distance of a change point, as a share of the rows",
     "loss": "Held-out loss (1 = no better than the mean)",
     "seconds": "Time in seconds",
+    "products": "Time in products of two 1,024 x 1,024 matrices on one thread, just afterwards",
     "memory_mb": "Peak memory in MB",
     "spearman": "Spearman correlation with the intervention effects",
     "pearson": "Pearson correlation with the intervention effects",
@@ -56,6 +65,7 @@ NAMES = {
     "oracle/true_k_f1": "F1 with as many edges as the truth has (oracle)",
     **REAL_NAMES,
 }
+CEILING = "the most that 3 edges per target can reach"
 VIEWS = {
     "f1": "F1",
     "lagged_no_self/f1": "without self-links",
@@ -65,6 +75,7 @@ VIEWS = {
     "average_precision": "average precision",
     "lag_accuracy": "right lag",
 }
+MOST_COLUMNS = 12  # beside each other
 NOTE = (
     "Our simulator follows the family of systems that the paper draws from, but it is not the "
     "paper's, and sizes may differ: the paper's figures (in italics) are comparable in kind only."
@@ -73,7 +84,7 @@ READING = (
     "Mean ± standard deviation over seeds of the lagged graph, self-links included. Bold is best, "
     "underlined second, among the methods with a result for every seed; - is not run on this "
     "column. No method in this section sees the truth. The paper's rules take 3 edges per "
-    "target, which is close to the mean of the simulated systems."
+    "target; the last row of a table says what such a rule can reach at most."
 )
 SEGMENTS = (
     "Columns with segments compare each segment's own graph with the graph that a method found "
@@ -140,7 +151,12 @@ def _oracle_section(results: Results) -> list[Block]:
 def metric_table(
     results: Results, rows: Sequence[Row], columns: Sequence[Column], metric: str
 ) -> Table:
-    """One metric: a row per method, and per column our figure with the paper's beside it."""
+    """One metric: a row per method, and per column our figure with the paper's beside it.
+
+    Many columns are written below each other instead, with their mean.
+    """
+    if len(columns) > MOST_COLUMNS:
+        return _tall_table(results, rows, columns, metric)
     header, cells = ["Method"], [[Text(row.label)] for row in rows]
     for column in columns:
         entries = [results.entry(row, column, metric) for row in rows]
@@ -149,15 +165,52 @@ def metric_table(
             cells[place].append(text)
         published = [_published(row, column, metric) for row in rows]
         if any(published):
-            header.append(f"{column.heading}, paper")
+            header.append(f"{column.heading}, paper{_paper_rows(column)}")
             for place, figure in enumerate(published):
                 cells[place].append(Text(_figure(figure, metric), "quoted" if figure else ""))
+    if metric == "f1":
+        cells.extend(_ceilings(results, columns, header))
     return Table(header, cells)
+
+
+def _tall_table(
+    results: Results, rows: Sequence[Row], columns: Sequence[Column], metric: str
+) -> Table:
+    """A row per column of the suite and a column per method; the last row has the means."""
+    body, means = [], [[Text("mean")]]
+    for column in columns:
+        entries = [results.entry(row, column, metric) for row in rows]
+        body.append([Text(column.heading), *_marked(entries, metric)])
+    for row in rows:
+        every = [results.entry(row, column, metric) for column in columns]
+        known = [entry.mean for entry in every if entry.complete]
+        text = f"{sum(known) / len(known):.{_digits(metric)}f}" if known else "-"
+        short = "" if len(known) == len(every) else f" ({len(known)} of {len(every)})"
+        means[0].append(Text(text + short))
+    return Table([results.suite.axis, *[row.label for row in rows]], body + means)
+
+
+def _ceilings(
+    results: Results, columns: Sequence[Column], header: Sequence[str]
+) -> list[list[Text]]:
+    """A last row that says what 3 edges for every target can reach at most, if it is known."""
+    found = {column.heading: results.ceiling(column) for column in columns}
+    if all(value is None for value in found.values()):
+        return []
+    values = [found.get(name) for name in header[1:]]
+    texts = ["" if value is None else f"{value:.2f}" for value in values]
+    return [[Text(name, "quoted" if name else "") for name in (CEILING, *texts)]]
 
 
 def _published(row: Row, column: Column, metric: str) -> Figure | None:
     place = column.cell.paper_column(column.rows)
     return paper_figure(*place, row.method, metric) if place else None
+
+
+def _paper_rows(column: Column) -> str:
+    """Which rows the paper's figure is for, where its table goes by rows."""
+    by_rows = column.cell.paper is not None and column.cell.paper[1] == BY_ROWS
+    return "" if not by_rows or column.rows in PAPER_ROWS else f" ({FEWEST} rows)"
 
 
 def _marked(entries: Sequence[Entry], metric: str) -> list[Text]:
@@ -198,7 +251,8 @@ def _number(mean: float, sd: float | None, metric: str) -> str:
 
 
 def _digits(metric: str) -> int:
-    return {"shd": 1, "memory_mb": 0}.get(metric, 2)
+    digits = {"shd": 1, "memory_mb": 0, "products": 0, "false_cross": 3}
+    return digits.get(metric, 2)
 
 
 def _views(results: Results) -> list[Block]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from forecause_bench.aggregate import Column, Entry, Results, Row, lead_metric
+from forecause_bench.aggregate import LOWER_IS_BETTER, Column, Entry, Results, Row, lead_metric
 from forecause_bench.methods import METHODS
 
 LEAD = Row("forecause")
@@ -31,7 +31,7 @@ def verdict(results: Results) -> list[str]:
     lines = [f"Of {len(by_column)} columns, Forecause against the best rival of each: {tally}."]
     lines.extend(line for _, line in by_column)
     lines.extend(_over_columns(results, rival) for rival in rivals)
-    return lines + _own_settings(results) + _not_installed(results)
+    return lines + _own_settings(results) + _aims(results) + _not_installed(results)
 
 
 def _against_best(results: Results, rivals: Sequence[Row], column: Column) -> tuple[str, str]:
@@ -44,16 +44,21 @@ def _against_best(results: Results, rivals: Sequence[Row], column: Column) -> tu
         return "has no result", f"has no result on {column.heading}: {state}"
     if not compared:
         return "has no rival", f"has no rival on {column.heading}"
-    best = max(compared, key=lambda row: compared[row].mean)
-    outcome = _outcome(own, compared[best])
+    sign = _sign(metric)
+    best = max(compared, key=lambda row: sign * compared[row].mean)
+    outcome = _outcome(own, compared[best], sign)
     name = metric.rpartition("/")[2].upper()
     line = f"{outcome} on {column.heading}: {name} {own.mean:.2f} against "
     rival = f"{compared[best].mean:.2f} of {best.label}"
     return outcome, f"{line}{rival}{_how_sure(own, compared[best], outcome)}"
 
 
-def _outcome(own: Entry, other: Entry) -> str:
-    difference = own.mean - other.mean
+def _sign(metric: str) -> int:
+    return -1 if metric in LOWER_IS_BETTER else 1
+
+
+def _outcome(own: Entry, other: Entry, sign: int) -> str:
+    difference = sign * (own.mean - other.mean)
     if abs(difference) < LEVEL:
         return "is level"
     return "wins" if difference > 0 else "loses"
@@ -75,7 +80,7 @@ def _over_columns(results: Results, rival: Row) -> str:
     for column in results.columns():
         own, other = (results.entry(row, column, metric) for row in (LEAD, rival))
         if own.complete and other.complete:
-            counts[_outcome(own, other)] += 1
+            counts[_outcome(own, other, _sign(metric))] += 1
         else:
             without += 1
     line = (
@@ -96,10 +101,34 @@ def _own_settings(results: Results) -> list[str]:
         better = []
         for column in results.columns():
             default, other = (results.entry(r, column, metric) for r in (LEAD, row))
-            if default.complete and other.complete and _outcome(default, other) == "loses":
+            if not (default.complete and other.complete):
+                continue
+            if _outcome(default, other, _sign(metric)) == "loses":
                 better.append(f"{column.heading} ({other.mean:.2f} against {default.mean:.2f})")
         if better:
             lines.append(f"the default is behind {row.label} on {', '.join(better)}")
+    return lines
+
+
+def _aims(results: Results) -> list[str]:
+    """How often the time of another method each aim's method took, and whether that is too much."""
+    columns = {column.cell.name: column for column in results.columns()}
+    lines = []
+    for aim in results.suite.aims:
+        if aim.column not in columns:
+            continue
+        times = [
+            results.entry(Row(method), columns[aim.column], "seconds")
+            for method in (aim.method, aim.than)
+        ]
+        if not all(entry.complete for entry in times):
+            continue
+        ratio = times[0].mean / times[1].mean
+        outcome = "keeps" if ratio <= aim.most else "misses"
+        lines.append(
+            f"{outcome} the aim on {aim.column}: {METHODS[aim.method].label} takes {ratio:.2f} "
+            f"times as long as {METHODS[aim.than].label}, at most {aim.most:g} are wanted"
+        )
     return lines
 
 

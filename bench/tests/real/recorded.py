@@ -57,3 +57,32 @@ def write_causaltime(folder, item="pm25", samples=5, steps=30):
     graph = np.zeros((3, 3))
     graph[1, 0] = graph[0, 0] = 1
     np.save(place / "graph.npy", graph)
+
+
+def write_cdml(folder, complexity=30, rows=40):
+    """A CDML system: columns of data and truth in different orders; X1 drives Y1 at lag 2."""
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = f"cdml_feat=2_minlag=1_maxlag=2_cplx={complexity}_samples={rows}_7"
+    values = np.random.default_rng(0).normal(size=(rows, 2))
+    lines = ["X1,Y1", *(f"{a},{b}" for a, b in values.tolist())]
+    (folder / f"{stem}_data.csv").write_text("\n".join(lines) + "\n")
+    places = ["Y1_t", "Y1_t-1", "Y1_t-2", "X1_t", "X1_t-1", "X1_t-2"]
+    rows_of_truth = [
+        f"{cause}," + ",".join(str(float((cause, p) == ("X1_t-2", "Y1_t"))) for p in places)
+        for cause in places
+    ]
+    (folder / f"{stem}_target.csv").write_text(
+        "\n".join(["," + ",".join(places), *rows_of_truth]) + "\n"
+    )
+
+
+def write_rivers(folder, rows=40):
+    """Two gauges, the first above the second, with a gap in the second."""
+    folder.mkdir(parents=True, exist_ok=True)
+    values = np.random.default_rng(0).normal(size=(rows, 2)).tolist()
+    lines = [
+        f"2024-01-01 00:{row:02d}:00,{a},{b if row != 5 else ''}"
+        for row, (a, b) in enumerate(values)
+    ]
+    (folder / "flood.csv").write_text("\n".join(["datetime,59,77", *lines]) + "\n")
+    np.save(folder / "summary_matrix.npy", np.array([[0, 0], [1, 0]]))

@@ -4,11 +4,19 @@ import pickle
 
 import numpy as np
 import pytest
-from recorded import GENE_EDGES, GENES, write_causaltime, write_dream3, write_netsim
+from recorded import (
+    GENE_EDGES,
+    GENES,
+    write_causaltime,
+    write_cdml,
+    write_dream3,
+    write_netsim,
+    write_rivers,
+)
 
 from forecause.data import Windows
 from forecause.errors import InputError
-from forecause_bench.real.loaders import causaltime, dream3, lorenz96, netsim
+from forecause_bench.real.loaders import causaltime, cdml, dream3, lorenz96, netsim, rivers
 
 
 def pairs(dataset):
@@ -108,3 +116,22 @@ def test_a_file_of_another_shape_is_refused(tmp_path, write, spoil, load, item, 
     spoil(tmp_path)
     with pytest.raises(InputError, match=sentence):
         load(tmp_path, item)
+
+
+def test_cdml_matches_columns_by_name_and_reads_causes_from_rows(tmp_path):
+    write_cdml(tmp_path)
+    (found,) = cdml(tmp_path, "30")
+    assert found.panel.variables == ("X1", "Y1")
+    assert pairs(found) == {("X1", "Y1")}
+    with pytest.raises(InputError, match="cplx=10"):
+        cdml(tmp_path, "10")
+
+
+def test_rivers_keep_their_gaps_and_run_down(tmp_path):
+    write_rivers(tmp_path)
+    (found,) = rivers(tmp_path, "flood")
+    assert pairs(found) == {("59", "77")}
+    assert np.isnan(found.panel.values).sum() == 1
+    np.save(tmp_path / "summary_matrix.npy", np.zeros((3, 3)))
+    with pytest.raises(InputError, match=r"shape \(2, 2\)"):
+        rivers(tmp_path, "flood")

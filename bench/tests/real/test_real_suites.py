@@ -64,7 +64,9 @@ def results_of(out, folder, suite="dream3", **asked):
 
 
 def test_the_real_suites_are_among_the_others():
-    assert {suite.name for suite in REAL_SUITES} == {"causaltime", "dream3", "netsim", "lorenz96"}
+    assert {suite.name for suite in REAL_SUITES} == {
+        "causaltime", "dream3", "netsim", "lorenz96", "cdml", "rivers"
+    }  # fmt: skip
     assert all(SUITES[suite.name] == suite for suite in REAL_SUITES)
     assert {method for suite in REAL_SUITES for method in suite.methods} <= set(METHODS)
     assert any(line.startswith("dream3") and "rows all" in line for line in describe_suites())

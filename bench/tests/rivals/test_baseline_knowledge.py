@@ -7,8 +7,8 @@ import statsmodels.api as sm
 from forecause.data import Panel
 from forecause.edges.knowledge import Knowledge
 from forecause.errors import InputError
-from forecause.regression.design import Design
 from forecause_bench.rivals import BASELINES, run_baseline
+from forecause_bench.rivals.autoregression import Design
 
 ABLE = [name for name in BASELINES if BASELINES[name].respects_knowledge]
 KNOWN = Knowledge.of(

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from forecause.config import Settings
 from forecause.errors import InputError
-from forecause.forecast.models.pretrained.context import MOST_WINDOWS, Context
+from forecause.forecast.models.pretrained.context import MOST_WINDOWS_TOLD, Context
 from forecause.forecast.models.pretrained.network import (
     ContextNetwork,
     Equations,
@@ -140,7 +140,7 @@ class Run:
         The windows that share rows with the context are not forecast.
         """
         systems, windows, steps, variables = window.shape
-        most = min(MOST_WINDOWS, windows - LEAST_ASKED)
+        most = min(MOST_WINDOWS_TOLD, windows - LEAST_ASKED)
         count = round(math.exp(rng.uniform(math.log(LEAST_CONTEXT), math.log(most))))
         start = int(rng.integers(0, windows - LEAST_ASKED - count + 1))
         asked = torch.cat(
@@ -204,7 +204,7 @@ def check(network: ContextNetwork) -> dict[str, dict[str, float]]:
         series = draw_systems(CHECKED_SYSTEMS, shape, CHECK_SEED + place * CHECKED_SYSTEMS, rng)
         window = windows_of(series, shape[0])
         node = _node_vectors(CHECKED_SYSTEMS, shape[1], network.settings, rng)
-        asked = window[:, MOST_WINDOWS + shape[0] :]
+        asked = window[:, MOST_WINDOWS_TOLD + shape[0] :]
         for count in CHECKED:
             context = Context.of(window[:, :count])
             rivals = {

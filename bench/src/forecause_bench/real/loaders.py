@@ -1,6 +1,7 @@
 """Systems that others recorded or generated: a panel and what is known of its truth.
 
-CausalTime, DREAM3 and NetSim are read from a folder; Lorenz-96 is made from its equation.
+CausalTime, DREAM3, NetSim, CDML and river gauges are read from a folder; Lorenz-96 is made from its
+equation.
 """
 
 from __future__ import annotations
@@ -162,6 +163,54 @@ def netsim(folder: Path, item: str) -> list[Dataset]:
     ]
 
 
+def cdml(folder: Path, item: str) -> list[Dataset]:
+    """One system for every file cdml_..._cplx=`item`_..._data.csv.
+
+    The generator writes columns X1, X2, ... and Y1. Its truth has a row for every cause at every
+    lag (X3_t-1) and a column for every variable at every lag; those that end in _t are effects.
+    """
+    paths = sorted(folder.glob(f"cdml_*_cplx={item}_*_data.csv"))
+    if not paths:
+        raise InputError(
+            f"Expected files cdml_*_cplx={item}_*_data.csv in {str(folder)!r}, found none; give "
+            "the folder that holds them with --data."
+        )
+    return [_generated(path) for path in paths]
+
+
+def _generated(path: Path) -> Dataset:
+    stem = path.name.removesuffix("_data.csv")
+    table = pd.read_csv(path)
+    weights = pd.read_csv(find_file(path.parent, f"{stem}_target.csv"), index_col=0)
+    names = [str(name) for name in table.columns]
+    causes = [str(row).rsplit("_t-", 1)[0] for row in weights.index]
+    lagged = ["_t-" in str(row) for row in weights.index]
+    drives = np.zeros((len(names), len(names)), dtype=bool)
+    for target, name in enumerate(names):
+        nonzero = weights[f"{name}_t"].to_numpy() != 0
+        for row in np.flatnonzero(nonzero & np.array(lagged)):
+            drives[target, names.index(causes[row])] = True
+    values = table.to_numpy(np.float64)
+    return Dataset(stem, Panel.from_arrays([values], names), summary_truth(names, drives))
+
+
+def rivers(folder: Path, item: str) -> list[Dataset]:
+    """The discharge of river gauges in `item`.csv, and which gauge lies below which.
+
+    `summary_matrix.npy` is (effect, cause) in the order of the columns after the time.
+    """
+    table = pd.read_csv(find_file(folder, f"{item}.csv"))
+    names = [str(name) for name in table.columns[1:]]
+    drives = _array(find_file(folder, "summary_matrix.npy"), 2) != 0
+    if drives.shape != (len(names), len(names)):
+        raise InputError(
+            f"Expected summary_matrix.npy of shape {(len(names), len(names))}, found "
+            f"{drives.shape}."
+        )
+    values = table.iloc[:, 1:].to_numpy(np.float64)
+    return [Dataset(item, Panel.from_arrays([values], names), summary_truth(names, drives))]
+
+
 def _matlab_content(path: Path) -> dict[str, Any]:
     from scipy.io import loadmat
 
@@ -182,5 +231,7 @@ RECORDED: dict[str, Callable[[Path, str], list[Dataset]]] = {
     "causaltime": causaltime,
     "dream3": dream3,
     "netsim": netsim,
+    "cdml": cdml,
+    "rivers": rivers,
 }
 """What reads a folder, by the `dataset` of a suite's cell."""

@@ -14,7 +14,7 @@ import torch
 from forecause.data import Panel
 from forecause.graph import LaggedGraph
 from forecause.refine.links import graph_of
-from forecause.regression.design import Design
+from forecause_bench.rivals.autoregression import Design
 
 HIDDEN = 10  # units per target, as in the authors' example
 PATH = (0.1, 0.3, 1.0, 1.0)  # shares of the penalty; each fit starts from the one before

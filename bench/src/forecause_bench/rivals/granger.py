@@ -13,9 +13,9 @@ import numpy as np
 from forecause.data import Panel
 from forecause.edges.knowledge import Knowledge
 from forecause.graph import LaggedGraph
+from forecause.refine.lagged import FloatArray, LaggedProducts
 from forecause.refine.links import Links, graph_of
-from forecause.regression.design import FloatArray, Moments
-from forecause.regression.ols import edge_tests, lags_of, regress, regressions
+from forecause_bench.rivals.autoregression import edge_tests, lags_of, regressions
 
 LEVEL = 0.05
 NOTHING = Knowledge()
@@ -26,7 +26,7 @@ def granger(panel: Panel, max_lag: int, seed: int, knowledge: Knowledge = NOTHIN
 
     Forbidden edges are left out of the regressions.
     """
-    moments = Moments.of(panel, max_lag)
+    moments = LaggedProducts.of(panel, max_lag)
     links = Links.of(panel, max_lag, knowledge, first_lag=1)
     pair_p = np.ones((moments.variables, moments.variables))
     for target, columns, fit in regressions(moments, links.allowed):
@@ -38,7 +38,7 @@ def granger(panel: Panel, max_lag: int, seed: int, knowledge: Knowledge = NOTHIN
 
 def granger_pairwise(panel: Panel, max_lag: int, seed: int) -> LaggedGraph:
     """Pairwise: the lags of a source are tested next to the target's own lags alone."""
-    moments = Moments.of(panel, max_lag)
+    moments = LaggedProducts.of(panel, max_lag)
     variables = moments.variables
     t = np.empty((variables, variables, max_lag))
     p = np.empty_like(t)
@@ -48,7 +48,7 @@ def granger_pairwise(panel: Panel, max_lag: int, seed: int) -> LaggedGraph:
         for j in range(variables):
             own = lags_of(moments, i)
             predictors = own if i == j else np.concatenate([lags_of(moments, j), own])
-            fit = regress(moments, predictors, np.array([i]))
+            fit = moments.regress(predictors, np.array([i]))
             t[i, j], p[i, j] = fit.t[:max_lag, 0], fit.p[:max_lag, 0]
             pair_p[i, j] = fit.group_p(tested)[0]
     return _tested(panel, t, p, pair_p, Links.of(panel, max_lag, NOTHING, first_lag=1))

@@ -10,8 +10,9 @@ import torch
 from forecause.data import Panel
 from forecause.graph import LaggedGraph
 from forecause.refine.dynotears import cycle_strength, dual_ascent
+from forecause.refine.lagged import FloatArray
 from forecause.refine.links import graph_of
-from forecause.regression.design import Design, FloatArray
+from forecause_bench.rivals.autoregression import Design
 
 # The authors' published settings.
 HIDDEN = 10  # kernels per target, each over the whole window

@@ -24,7 +24,7 @@ from forecause.refine.tigramite_search import (
     search_latent,
     search_plus,
 )
-from forecause.regression.fdr import adjusted_p_values
+from forecause.regression.p_values import adjusted_p_values
 
 LEVEL = 0.05  # tigramite's default for PCMCI
 LEVEL_LATENT = 0.01  # of LPCMCI

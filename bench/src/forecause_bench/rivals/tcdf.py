@@ -15,7 +15,7 @@ import torch
 from forecause.data import Panel
 from forecause.graph import LaggedGraph
 from forecause.refine.links import graph_of
-from forecause.regression.design import Design
+from forecause_bench.rivals.autoregression import Design
 
 # The authors' published settings.
 EPOCHS = 1000

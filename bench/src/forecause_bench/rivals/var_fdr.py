@@ -7,10 +7,10 @@ import numpy as np
 from forecause.data import Panel
 from forecause.edges.knowledge import Knowledge
 from forecause.graph import LaggedGraph
+from forecause.refine.lagged import LaggedProducts
 from forecause.refine.links import Links, graph_of
-from forecause.regression.design import Moments
-from forecause.regression.fdr import adjusted_p_values
-from forecause.regression.ols import edge_tests
+from forecause.regression.p_values import adjusted_p_values
+from forecause_bench.rivals.autoregression import edge_tests
 
 FDR = 0.05
 NOTHING = Knowledge()
@@ -22,7 +22,7 @@ def var_fdr(panel: Panel, max_lag: int, seed: int, knowledge: Knowledge = NOTHIN
     Forbidden edges are left out of the regressions. The score is |t|. Nothing is random here: the
     seed is not used.
     """
-    moments = Moments.of(panel, max_lag)
+    moments = LaggedProducts.of(panel, max_lag)
     links = Links.of(panel, max_lag, knowledge, first_lag=1)
     t, p = edge_tests(moments, links.allowed)
     q = adjusted_p_values(p)

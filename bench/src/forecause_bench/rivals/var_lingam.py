@@ -6,9 +6,10 @@ import numpy as np
 
 from forecause.data import Panel
 from forecause.graph import LaggedGraph
+from forecause.refine.lagged import FloatArray
 from forecause.refine.links import graph_of
 from forecause.refine.tigramite_search import quiet
-from forecause.regression.design import Design, FloatArray
+from forecause_bench.rivals.autoregression import Design
 
 
 def var_lingam(panel: Panel, max_lag: int, seed: int) -> LaggedGraph:
