@@ -179,6 +179,7 @@ METHODS: dict[str, Method] = {
     ),
     "selection-rules": _studied("Forecause", "selection_rules"),
     "levels": _studied("Forecause", "error_levels"),
+    "ranked": _studied("Forecause", "ways", "ranking"),
     "transformer-tests": _ours(
         "Transformer, its own tests, 10%",
         cost=200.0,
