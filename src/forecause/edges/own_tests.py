@@ -33,8 +33,6 @@ MOST_NUMBERS = 100_000_000  # effects held at once
 WINDOWS_PER_INPUT = 6  # at least, of those that are tested on
 BATCH = 1024
 
-SMALLEST = 1e-4  # of an error, relative to the mean, below which its logarithm is not trusted
-
 Fit = Callable[[Windows], Forecaster]
 Ask = Callable[[Forecaster, Window], Tensor]
 """What is asked of a forecaster about windows, (batch, variable)."""
