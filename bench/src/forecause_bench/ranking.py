@@ -85,7 +85,7 @@ RANKING = Suite(
         ],
         *[
             Cell(
-                f"Lorenz-96, forcing {forcing}",
+                f"Lorenz-96 forcing {forcing}",
                 {"maker": f"{__name__}:ring", "max_lag": 1, "forcing": float(forcing)},
             )
             for forcing in (10, 40)
