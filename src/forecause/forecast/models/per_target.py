@@ -168,5 +168,5 @@ def _won(before: Tensor, after: Tensor, offered: Sequence[int], closed_form: boo
     if closed_form or len(before) >= FEW_JUDGED or not won:
         return won
     scale = before[:, offered].mean(0).clamp(min=1e-12)
-    pooled = [(errors[:, offered] / scale).mean(1) for errors in (before, after)]
-    return won if clearly_better(*pooled) else []
+    simpler, richer = ((errors[:, offered] / scale).mean(1) for errors in (before, after))
+    return won if clearly_better(simpler, richer) else []
