@@ -42,7 +42,9 @@ class Screened:
 
     def values(self, past: Tensor, some: Tensor) -> Tensor:
         """The inputs of some targets (target, window, input) out of past (window, input)."""
-        return past[:, self.inputs[some]].transpose(0, 1) * self.taken[some, None]
+        own = self.inputs[some]
+        chosen = past.index_select(1, own.flatten()).unflatten(1, own.shape)
+        return chosen.transpose(0, 1) * self.taken[some, None]
 
     def mask(self, inputs: int) -> Tensor:
         """Whether each of so many inputs was taken, (target, input)."""
