@@ -327,7 +327,7 @@ def plan_work(windows: Windows, config: Config, run: Run) -> Plan:
     if spec is not None and spec.weights_use != "none":
         return UNLIMITED  # nothing is known of foreign weights before they load
     tried = specs_tried(config.forecasting, windows)
-    cost = expected_cost(windows, tried)
+    cost = expected_cost(windows, tried, always=config.forecasting.head != "mse")
     run.progress.say(cost.sentence)
     check_memory(cost)
     if config.run.budget is None:
