@@ -90,7 +90,7 @@ class Cost:
         why = ", the longer where effects are joint" if self.unsure else ""
         time = most if least == most else f"{least} to {most}"
         return (
-            f"Expecting {time}{why} (of that up to {in_words(self.seconds[stage])} for the "
+            f"Expecting about {time}{why} (of that up to {in_words(self.seconds[stage])} for the "
             f"{stage}) and {self.memory_gb:.1f} GB."
         )
 
