@@ -29,8 +29,8 @@ def test_every_table_and_figure_of_the_study_has_a_suite():
         "highdim-linear", "highdim-nonlinear", "longrange-linear", "longrange-nonlinear",
         "nonlinearity", "latent", "noise", "ns-regular", "ns-extreme", "low-drift", "variants",
         "top-k", "cnn", "uncertainty", "interventions", "domain-index", "post-processing",
-        "domains", "regimes", "pretraining", "rows", "scaling", "screening", "speed", "nulls",
-        "nulls-linked", "alerts", "effects", "gaps", "hourly", "hard", "ranking",
+        "domains", "regimes", "pretraining", "rows", "scaling", "wide", "screening", "speed",
+        "nulls", "nulls-linked", "alerts", "effects", "gaps", "hourly", "hard", "ranking",
         "causaltime", "dream3", "netsim", "lorenz96", "cdml", "rivers",
     }  # fmt: skip
 

@@ -25,7 +25,7 @@ from forecause_bench.hourly import HOURLY
 from forecause_bench.nulls import ALERTS, LINKED, NULLS
 from forecause_bench.ranking import RANKING
 from forecause_bench.real.suites import REAL_SUITES
-from forecause_bench.scaling import SCALING, SCREENING
+from forecause_bench.scaling import SCALING, SCREENING, VERY_WIDE
 from forecause_bench.speed import SPEED
 from forecause_bench.suite import BASE, BY_ROWS, PAPER_ROWS, Cell, Suite, System
 
@@ -374,6 +374,7 @@ SUITES: dict[str, Suite] = {
             axis="rows",
         ),
         SCALING,
+        VERY_WIDE,
         SCREENING,
         SPEED,
         NULLS,

@@ -57,6 +57,7 @@ NAMES = {
     "error": "Largest distance of a change point, as a share of the rows",
     "loss": "Held-out loss (1 = no better than the mean)",
     "seconds": "Time in seconds",
+    "method_cpu_seconds": "Processor time in seconds, about the time on an idle machine",
     "products": "Time in products of two 1,024 x 1,024 matrices on one thread, just afterwards",
     "memory_mb": "Peak memory in MB",
     "spearman": "Spearman correlation with the intervention effects",

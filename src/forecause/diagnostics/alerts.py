@@ -18,7 +18,7 @@ from forecause.data.windows import Windows
 from forecause.diagnostics import stationarity
 from forecause.diagnostics.doubts import Doubt, find_doubts
 from forecause.forecast.comparison import over_mean
-from forecause.forecast.forecaster import Forecaster, residuals_of
+from forecause.forecast.forecaster import residuals_of
 from forecause.forecast.selection import Fitted
 from forecause.graph.lagged import LaggedGraph
 from forecause.regression.residuals import Array, Residuals
@@ -69,7 +69,7 @@ def find_alerts(windows: Windows, fitted: Fitted, graph: LaggedGraph) -> tuple[A
         *_duplicates(looked),
         *_instantaneous(residuals, coding),
         *_memory(residuals, coding, windows.max_lag),
-        *_changes(looked, forecaster),
+        *_changes(looked, residuals),
     )
     if len(looked) < len(windows):
         seen = f"Seen in {len(looked):,} of {len(windows):,} windows, spread over all rows."
@@ -251,7 +251,7 @@ def _memory(residuals: Residuals, coding: Variables, max_lag: int) -> Iterator[A
         )
 
 
-def _changes(windows: Windows, forecaster: Forecaster) -> Iterator[Alert]:
+def _changes(windows: Windows, residuals: Residuals) -> Iterator[Alert]:
     """Non-stationarity: a level that wanders, noise or effects that change."""
     coding, level = windows.panel.coding, LEVEL / windows.shape[1]
     names = [coding.variables[place] for place in coding.of_column]  # of every column
@@ -272,7 +272,7 @@ def _changes(windows: Windows, forecaster: Forecaster) -> Iterator[Alert]:
         "The mean of {} differs between the earlier and the later half of the data; let --trend "
         "auto take it out, try --difference or find regimes with --regimes auto.",
     )
-    noise = stationarity.noise_change(windows, forecaster)
+    noise = stationarity.noise_change(windows, residuals)
     far = np.abs(np.log(np.maximum(noise.size, 1e-12))) > np.log(LEAST_RATIO)
     yield from _change(
         "noise",
@@ -282,7 +282,7 @@ def _changes(windows: Windows, forecaster: Forecaster) -> Iterator[Alert]:
         "The unexplained variance of {} changed from the earlier to the later half of the data; "
         "look at each part by itself or transform the variable (a logarithm, say).",
     )
-    effects = stationarity.effect_change(windows, forecaster)
+    effects = stationarity.effect_change(windows, residuals)
     yield from _change(
         "effects",
         names,

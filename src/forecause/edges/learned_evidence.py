@@ -27,6 +27,7 @@ from forecause.forecast.dictionary_search import (
 from forecause.forecast.predictor import Predictor
 from forecause.regression.p_values import cauchy_combination, gain_over_blocks
 from forecause.regression.scan import InputGroups
+from forecause.spreading import spread
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -108,9 +109,8 @@ def learned_evidence(
     of the panel, so that nothing is learned from a past that is tested on.
     """
     folds = time_folds(rows, max_lag)
-    fits = tuple(
-        fit_fold(inputs[f.train], targets[f.train], candidates, own_lags, seed) for f in folds
-    )
+    common = (inputs, targets, candidates, own_lags, seed)
+    fits = tuple(spread(_fit_to, common, [fold.train for fold in folds]))
     predictors = [fit.predictors for fit in fits]
     is_rich = np.array([any(map(_is_rich, pair)) for pair in zip(*predictors, strict=True)])
     evidence = candidate_evidence(inputs, targets, folds, predictors, candidates, is_rich)
@@ -122,6 +122,13 @@ def learned_evidence(
     return LearnedEvidence(
         folds, fits, evidence, waves, additive_errors, targets.var(0), gain, is_rich
     )
+
+
+def _fit_to(
+    common: tuple[Array, Array, InputGroups, Sequence[Index], int], rows: Index
+) -> FoldFits:
+    inputs, targets, candidates, own_lags, seed = common
+    return fit_fold(inputs[rows], targets[rows], candidates, own_lags, seed)
 
 
 def fit_fold(

@@ -27,7 +27,7 @@ from forecause.data.windows import Window, Windows
 from forecause.graph.lagged import LaggedGraph
 from forecause.regression.least_squares import damped, precision
 from forecause.regression.splines import spline_slopes, spline_terms
-from forecause.threads import shared
+from forecause.spreading import in_blocks, spread
 
 LEVEL = 0.9  # of the intervals
 COLUMNS = ("change", "change_low", "change_high")
@@ -35,6 +35,7 @@ MOST_CONTROLS = 100  # inputs beside the causes, the strongest first
 MOST_PRODUCTS = 150  # of two or three causes
 ROWS_PER_TERM = 5  # with fewer rows, fewer kinds of terms
 KNOTS = 7
+TARGETS_AT_ONCE, FEW_TARGETS = 8, 100  # looked at together, where there are more than a few
 WORK = 2e10  # multiplications for all targets together: a few seconds
 FEWEST_ROWS, MOST_ROWS = 5_000, 100_000  # looked at, if there are more
 SMALL_RIDGE = 1e-9  # of the largest eigenvalue, against columns that repeat each other
@@ -79,13 +80,24 @@ def _filled_in(graph: LaggedGraph, windows: Windows) -> LaggedGraph:
     if len(graph.edges) and len(windows):
         targets = _Targets.of(graph, windows)
         names = list(dict.fromkeys(graph.edges["target"]))
-        each = shared(targets.of_target, names, 2 * len(targets.windows) * MOST_CONTROLS**2)
-        for target, intervals in zip(names, each, strict=True):
-            found |= zip(targets.edges[target], intervals, strict=True)
+        size = TARGETS_AT_ONCE if len(names) > FEW_TARGETS else 1
+        blocks = in_blocks(names, size)
+        work = 2 * size * len(targets.windows) * MOST_CONTROLS**2
+        for part in spread(_of_targets, targets, blocks, work):
+            found |= part
     keys = zip(graph.edges["source"], graph.edges["target"], graph.edges["lag"], strict=True)
     values = [found.get((s, t, int(lag)), UNKNOWN) for s, t, lag in keys]
     table = pd.DataFrame(values, columns=list(COLUMNS), index=graph.edges.index, dtype=float)
     return replace(graph, edges=graph.edges.assign(**{name: table[name] for name in COLUMNS}))
+
+
+def _of_targets(targets: _Targets, names: Sequence[str]) -> dict[tuple[str, str, int], Interval]:
+    """The intervals of all edges into some targets."""
+    return {
+        edge: interval
+        for name in names
+        for edge, interval in zip(targets.edges[name], targets.of_target(name), strict=True)
+    }
 
 
 @dataclass(frozen=True, eq=False)
