@@ -196,13 +196,12 @@ METHODS: dict[str, Method] = {
     "selection-rules": _studied("Forecause", "selection_rules"),
     "levels": _studied("Forecause", "error_levels"),
     "ranked": _studied("Forecause", "ways", "ranking"),
-    "transformer-tests": _ours(
-        "Transformer, its own tests, 10%",
-        cost=200.0,
-        forecaster="transformer",
-        select="fdr",
-        fdr=0.1,
-    ),
+    **{
+        f"{name}-tests": _ours(
+            f"{label}, its own tests, 10%", 200.0, forecaster=name, select="fdr", fdr=0.1
+        )
+        for name, label in (("transformer", "Transformer"), ("mlp", "MLP"))
+    },
     "dot": replace(_studied("DOT", "deep", "published"), main=("",)),
     "dot-shallow": replace(_studied("DOT, 1 layer", "shallow", "published"), main=("",)),
     "known-domains": _studied("Forecause, segments known", "known_domains", "domains"),

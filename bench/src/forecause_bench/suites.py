@@ -20,7 +20,7 @@ from forecause_bench.calibration import (
 )
 from forecause_bench.effects import EFFECTS
 from forecause_bench.gaps import GAPS
-from forecause_bench.hard_systems import HARD
+from forecause_bench.hard_systems import HARD, OWN_TESTS
 from forecause_bench.hourly import HOURLY
 from forecause_bench.nulls import ALERTS, LINKED, NULLS
 from forecause_bench.ranking import RANKING
@@ -384,6 +384,7 @@ SUITES: dict[str, Suite] = {
         GAPS,
         HOURLY,
         HARD,
+        OWN_TESTS,
         RANKING,
         *REAL_SUITES,
     )
