@@ -16,6 +16,7 @@ from forecause.forecast.comparison import over_mean
 from forecause.graph.edge_table import edge_records
 
 if TYPE_CHECKING:
+    from forecause.graph.lagged import LaggedGraph
     from forecause.result import Result
 
 
@@ -53,6 +54,12 @@ def claim(edge: Mapping[str, Any], time: dict[str, Any]) -> str:
     source, target = isolated(edge["source"]), isolated(edge["target"])
     when = "within the same row" if edge["lag"] == 0 else f"after {delay_text(edge['lag'], time)}"
     return f"{source} {direction(edge)} {'itself' if source == target else target} {when}"
+
+
+def delay_unit(time: dict[str, Any]) -> str:
+    """What delays are counted in: days, or rows of 15 minutes, or rows."""
+    number, _, unit = delay_text(1, time).partition(" ")
+    return f"{unit}s" if number == "1" else f"rows of {number} {unit}"
 
 
 def amount(edge: Mapping[str, Any], shift: float) -> str:
@@ -143,18 +150,24 @@ def data_line(found: Result) -> str:
     sampled = f", {sampling_text(time)}" if time.get("step") else ""
     return (
         f"{data.rows:,} rows{series}{sampled}; delays up to "
-        f"{delay_text(found.graph.max_lag, time)}; forecaster {found.forecaster.kind}"
+        f"{delay_text(found.graph.max_lag, time)}; {forecaster_text(found)}"
     )
 
 
-def top_links(found: Result, most: int = TOP_LINKS) -> list[dict[str, Any]]:
+def forecaster_text(found: Result) -> str:
+    """What forecast: one kind, or the best of several for each variable."""
+    kind = found.forecaster.kind
+    return "the best forecaster of each variable" if kind == "auto" else f"forecaster {kind}"
+
+
+def top_links(found: Result, graph: LaggedGraph | None = None) -> list[dict[str, Any]]:
     """The strongest links between variables, those to itself if there are no others.
 
-    Each with its key, what it claims, how much, and how sure.
+    Each with its key, what it claims, how much, and how sure. `graph` is that of a domain.
     """
-    edges, time = found.graph.edges, found.timing
+    edges, time = (graph or found.graph).edges, found.timing
     between = edges[edges["source"] != edges["target"]]
-    chosen = edge_records((between if len(between) else edges).head(most))
+    chosen = edge_records((between if len(between) else edges).head(TOP_LINKS))
     shift = dict(zip(found.data.variables, found.data.spread.tolist(), strict=True))
     return [
         {

@@ -210,6 +210,9 @@ canvas.addEventListener("keydown", (event) => {
 // A matrix of many variables gets the height that its names need; other pictures one screen.
 const ROW_HEIGHT = 13;
 function sizeCanvas() {
+  // The picture and its legend end with the first screen.
+  const above = $("picture").getBoundingClientRect().top + scrollY + $("legend").offsetHeight;
+  document.documentElement.style.setProperty("--above", `${Math.round(above + 4)}px`);
   const rows = state.shape === "heat" ? currentView().variables.length : 0;
   const wanted = rows > 25 ? `${rows * ROW_HEIGHT + 200}px` : "";
   if (canvas.style.height !== wanted) canvas.style.height = wanted;

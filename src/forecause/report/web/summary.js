@@ -37,16 +37,17 @@ function placeOf(name) {
   const [x, y] = placesNow().get(name);
   return toScreen((x / 1.45 + 1) / 2, (1 - y) / 2, summaryFrame());
 }
+const nameFont = () => `${drawnSmall() ? 11 : narrow() ? 12 : 13}px ${FONT}`;
 const boxes = new Map(); // name -> {x, y, w, h, label}, as drawn
 
 function measureBoxes() {
   const small = drawnSmall(), now = placesNow();
-  pen.font = `${small ? 11 : 13}px ${FONT}`;
+  pen.font = nameFont();
   boxes.clear();
   const shown = currentView().variables.filter((name) => now.has(name));
   for (const name of small ? byImportance(shown) : shown) {
     const [x, y] = placeOf(name);
-    const label = clip(name, small || narrow() ? 90 : 130);
+    const label = clip(name, small ? 90 : narrow() ? 98 : 130);
     const box = { x, y, w: Math.max(pen.measureText(label).width + (small ? 10 : 20), small ? 20 : 38), h: small ? 18 : 28, label };
     boxes.set(name, small && covers(box) ? { x, y, w: DOT, h: DOT, label: "" } : box);
   }
@@ -188,7 +189,7 @@ const summaryPicture = {
 
   drawBoxes(mark, arrows) {
     const close = new Set(arrows.flatMap((arrow) => (standsOut(arrow, mark) ? [arrow.source, arrow.target] : [])));
-    pen.font = `${drawnSmall() ? 11 : 13}px ${FONT}`;
+    pen.font = nameFont();
     for (const [name, box] of boxes) {
       const picked = state.variable === name || state.focus === name || stage.hover?.key === name;
       const faint = mark && !close.has(name) && !picked;
