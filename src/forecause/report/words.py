@@ -82,6 +82,15 @@ def amount(edge: Mapping[str, Any], shift: float) -> str:
     return f"{start}, {ends} [{_figure(low, high - low)}, {_figure(high, high - low)}]"
 
 
+def change_text(edge: Mapping[str, Any]) -> str:
+    """3.44 [3.29, 3.59]: the change per standard deviation of the source; a dash if unknown."""
+    change, low, high = (_known(edge, name) for name in ("change", "change_low", "change_high"))
+    if change is None or low is None or high is None:
+        return "-"
+    middle, *ends = (_figure(value, high - low) for value in (change, low, high))
+    return f"{middle} [{', '.join(ends)}]"
+
+
 def _figure(value: float, width: float) -> str:
     """A number with as many digits as tell two ends of this width apart."""
     if not 1e-5 < max(abs(value), width) < 1e7:
