@@ -48,7 +48,8 @@ def commands(found: Result) -> dict[str, str]:
     names = [Path(path).name for path in (found.data.source or {}).get("paths", ["DATA"])]
     given = json.dumps(names[0] if len(names) == 1 else names, ensure_ascii=False)
     return {
-        "command": known or f"forecause discover {' '.join(map(shlex.quote, names))} "
+        "command": known
+        or f"forecause discover {' '.join(map(shlex.quote, names))} "
         f"--max-lag {lag} {options}".rstrip(),
         "python": f"forecause.discover({given}, max_lag={lag}{arguments})",
     }

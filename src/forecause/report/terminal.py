@@ -192,10 +192,10 @@ def _count_rest(lines: int, where: str, console: Console) -> None:
 
 
 def _edge_table(found: Result) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for name in ("source", "target"):
         table.add_column(name, overflow="fold")
-    for name in ("after", "change per sd [90 %]", "share", "grade"):
+    for name in ("after", "per sd [90 %]", "share", "grade"):
         table.add_column(name, no_wrap=True)
     for edge in found.graph.edges.head(MOST_LINES).to_dict(orient="records"):
         table.add_row(

@@ -39,6 +39,11 @@ Links = Mapping[tuple[str, str, int], Response]  # by (source, target, lag)
 BURN_IN = 300  # rows left out at the start
 
 
+def __dir__() -> list[str]:
+    """What completion offers: the data sets."""
+    return __all__
+
+
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """A table, and what is true about it."""
