@@ -158,7 +158,7 @@ class NotebookProgress(Progress):
 
     def _words(self, share: str) -> str:
         parts = (self.stage, share, self.remark)
-        return f"<small>{escape(' '.join(part for part in parts if part))}</small>"
+        return f"<small>{escape(' · '.join(part for part in parts if part))}</small>"
 
     def _show(self, plain: str, html: str) -> None:
         display = importlib.import_module("IPython.display").display

@@ -67,7 +67,7 @@ def test_progress_is_one_bar_that_moves_and_goes(monkeypatch):
     assert "&lt;3&gt;" in first
     assert '<progress max="1" value="0.000">' in start
     assert '<progress max="1" value="1.000">' in end
-    assert "fitting 100%" in end
+    assert "fitting · 100%" in end
     assert gone == ""
 
 
