@@ -207,10 +207,14 @@ canvas.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
-// A matrix of many variables gets the height that its names need; other pictures one screen.
+// A matrix of many variables gets the height that its names need, as does any picture on a phone;
+// others one screen.
 const ROW_HEIGHT = 13;
 function sizeCanvas() {
-  const rows = state.shape === "heat" ? currentView().variables.length : 0;
-  const wanted = rows > 25 ? `${rows * ROW_HEIGHT + 200}px` : "";
+  // The picture and its legend end with the first screen.
+  const above = $("picture").getBoundingClientRect().top + scrollY + $("legend").offsetHeight;
+  document.documentElement.style.setProperty("--above", `${Math.round(above + 4)}px`);
+  const count = currentView().variables.length, heat = state.shape === "heat";
+  const wanted = heat && count > 25 ? `${count * ROW_HEIGHT + 200}px` : !heat && narrow() && count > FEW ? "470px" : "";
   if (canvas.style.height !== wanted) canvas.style.height = wanted;
 }
