@@ -11,13 +11,10 @@ import forecause as fc
 from forecause.config import Config
 from forecause.data.panel import Panel
 from forecause.data.time_course import TimeCourse, positions_of, time_taken_out
-from forecause.data.time_search import (
-    calendar_periods,
-    find_time_terms,
-    step_f_values,
-    wave_f_values,
-)
+from forecause.data.time_cycles import calendar_periods
+from forecause.data.time_search import find_time_terms
 from forecause.data.time_terms import Cycle, TimeTerms
+from forecause.data.time_tests import step_f_values, wave_f_values
 from forecause.errors import InputError
 
 Array = npt.NDArray[np.float64]

@@ -17,13 +17,8 @@ import numpy.typing as npt
 
 from forecause.data.gaps import expected
 from forecause.data.scratch import copied, new_array, pieces
-from forecause.data.time_search import (
-    LEAST_CYCLES,
-    Season,
-    TrendName,
-    find_time_terms,
-    rows_since_monday,
-)
+from forecause.data.time_cycles import LEAST_CYCLES, rows_since_monday
+from forecause.data.time_search import Season, TrendName, find_time_terms
 from forecause.data.time_terms import Array, TimeTerms
 from forecause.regression.least_squares import pseudo_inverse
 
