@@ -1,4 +1,4 @@
-"""The search for what time alone explains: cycles, a slow trend and level shifts."""
+"""The search for what time alone explains: cycles, a slow trend, level shifts and odd days."""
 
 from __future__ import annotations
 
@@ -9,14 +9,21 @@ from typing import Literal
 import numpy as np
 
 from forecause.data.time_cycles import (
+    LEAST_CYCLES,
+    SHORT_CYCLES,
     Stamps,
+    calendar_periods,
     merged,
-    with_calendar_cycles,
-    with_cycle,
+    week_of,
+    with_asked_cycle,
+    with_short_cycle,
     with_spectral_cycles,
+    with_suggested_cycles,
+    with_week_of_days,
 )
+from forecause.data.time_days import with_odd_days
 from forecause.data.time_levels import WAVE_LAGS, with_level_changes, with_shared_changes
-from forecause.data.time_terms import Array, Cycle, TimeTerms
+from forecause.data.time_terms import Array, TimeTerms
 from forecause.data.time_tests import PieceTests
 
 Season = Literal["auto", "none"] | Sequence[float]
@@ -43,17 +50,38 @@ def find_time_terms(
     tests = PieceTests(_without_gaps(values))
     if not isinstance(season, str):
         for period in season:
-            terms = with_cycle(tests, terms, Cycle(float(period), 1))
+            terms = with_asked_cycle(tests, terms, float(period), stamps)
     elif season == "auto":
-        terms = with_calendar_cycles(tests, terms, stamps)
-        terms = with_spectral_cycles(tests, terms)
+        terms = _with_cycles(tests, terms, stamps)
     if trend == "auto":
         terms = with_level_changes(tests, terms, shifts)
-        terms = with_shared_changes(PieceTests(tests.values, WAVE_LAGS), terms, shifts)
+        shared = PieceTests(tests.values, WAVE_LAGS)
+        if season == "auto":
+            terms = with_short_cycle(shared, terms, _few_rounds(terms, stamps), stamps)
+        terms = with_shared_changes(shared, terms, shifts)
         if season == "auto" and (terms.knots or terms.shifts):
             # a shift or trend may have hidden a cycle, or posed as one
             terms = with_spectral_cycles(tests, replace(terms, cycles=()), terms.cycles)
-    return replace(terms, cycles=merged(terms.cycles))
+    terms = replace(terms, cycles=merged(terms.cycles))
+    return with_odd_days(tests, terms) if season != "none" else terms
+
+
+def _with_cycles(tests: PieceTests, terms: TimeTerms, stamps: Stamps | None) -> TimeTerms:
+    """Cycles of the time stamps, of the spectrum, and of the week where the spectrum has a day."""
+    periods = calendar_periods(stamps, tests.rows)
+    terms = with_suggested_cycles(tests, terms, periods, stamps)
+    terms = with_spectral_cycles(tests, terms)
+    return terms if periods else with_week_of_days(tests, terms)
+
+
+def _few_rounds(terms: TimeTerms, stamps: Stamps | None) -> dict[str, float]:
+    """Named periods that the table has a few rounds of, too few for a test of one variable."""
+    named = calendar_periods(stamps, terms.rows, SHORT_CYCLES) or week_of(terms.cycles)
+    return {
+        name: period
+        for name, period in named.items()
+        if SHORT_CYCLES <= terms.rows / period < LEAST_CYCLES
+    }
 
 
 def _without_gaps(values: Array) -> Array:
