@@ -14,6 +14,7 @@ from forecause.data.time_terms import Array, Cycle, TimeTerms, waves
 from forecause.data.time_tests import PieceTests, wave_f_values
 
 Stamps = npt.NDArray[np.datetime64]
+Orders = npt.NDArray[np.int64]
 
 LEAST_CYCLES = 3.0  # in the data, before a period is believed
 LEAST_CYCLES_OF_SPECTRUM = 5.0  # before one is believed that no time stamp suggests
@@ -163,7 +164,8 @@ def with_spectral_cycles(
         frequency = _strongest_wave(tests, beside)
         if frequency is None or not _keeps_time(tests, frequency, beside):
             return terms
-        terms = with_cycle(tests, terms, Cycle(_period(tests, frequency, beside), 1))
+        period = _whole(tests, _period(tests, frequency, beside), beside)
+        terms = with_cycle(tests, terms, Cycle(period, 1))
     return terms
 
 
@@ -231,15 +233,39 @@ def _sized(tests: PieceTests, cycle: Cycle, held: Array) -> Cycle:
 def _sharpest(tests: PieceTests, cycle: Cycle, held: Array) -> int:
     """The highest harmonic beyond the usual ones that any variable shows, 0 without one."""
     most = int(min(SHARPEST, (cycle.period - 1) // 2, tests.rows // ROWS_PER_ORDER))
-    orders = np.arange(MOST_HARMONICS + 1, most + 1)
+    clear = _clear_orders(tests, cycle.period, np.arange(MOST_HARMONICS + 1, most + 1), held)
+    return int(clear.max(initial=0))
+
+
+def _clear_orders(tests: PieceTests, period: float, orders: Orders, held: Array) -> Orders:
+    """Those harmonics that any variable shows; they hardly overlap, so each is tested alone."""
     if not len(orders):
-        return 0
-    angles = 2 * np.pi * np.arange(tests.rows)[:, None] * orders / cycle.period
+        return orders
+    angles = 2 * np.pi * np.arange(tests.rows)[:, None] * orders / period
     both = tests.each_f_value(np.hstack([np.cos(angles), np.sin(angles)]), held)
     f_values = both.reshape(tests.variables, 2, -1).mean(1)
     p_values = fdtrc(2, tests.rows - 3 * tests.held_lags, f_values.max(0))
-    clear = orders[p_values * f_values.size < LEVEL]
-    return int(clear.max(initial=0))
+    return np.asarray(orders[p_values * f_values.size < LEVEL])
+
+
+def _whole(tests: PieceTests, period: float, beside: Array) -> float:
+    """The period, or a multiple of it of whole rows that more waves belong to.
+
+    Twelve months that all differ have waves of 12, 6, 4, 3 and 2.4 rows, of which any may be the
+    strongest.
+    """
+    best, most = period, 1
+    for times in range(1, MOST_HARMONICS + 1):
+        whole = float(round(times * period))
+        if abs(times / whole - 1 / period) > 0.5 / tests.rows:
+            continue
+        if whole * LEAST_CYCLES_OF_SPECTRUM > tests.rows:
+            break
+        orders = np.arange(1, int(min(SHARPEST, (whole - 1) // 2)) + 1)
+        clear = len(_clear_orders(tests, whole, orders, beside))
+        if clear > most:
+            best, most = whole if times > 1 else period, clear
+    return best
 
 
 def _grown(tests: PieceTests, cycle: Cycle, terms: TimeTerms) -> Cycle:
