@@ -30,7 +30,7 @@ def test_every_table_and_figure_of_the_study_has_a_suite():
         "nonlinearity", "latent", "noise", "ns-regular", "ns-extreme", "low-drift", "variants",
         "top-k", "cnn", "uncertainty", "interventions", "domain-index", "post-processing",
         "domains", "regimes", "pretraining", "rows", "scaling", "screening", "speed", "nulls",
-        "nulls-linked", "alerts", "effects", "gaps", "hourly", "hard",
+        "nulls-linked", "alerts", "effects", "gaps", "hourly", "hard", "ranking",
         "causaltime", "dream3", "netsim", "lorenz96", "cdml", "rivers",
     }  # fmt: skip
 

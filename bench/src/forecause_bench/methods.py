@@ -162,6 +162,9 @@ METHODS: dict[str, Method] = {
     "additive": _ours("Forecause, additive", cost=2.0, forecaster="additive"),
     "trees": _ours("Forecause, trees", cost=5.0, forecaster="trees"),
     "linear": _ours("Forecause, linear", cost=2.0, forecaster="linear"),
+    "var-coefficients": _ours(
+        "Standardised VAR coefficients, squared", cost=2.0, forecaster="linear", select="top-k", k=3
+    ),
     "pretrained": _ours("Forecause, pretrained", cost=2.0, forecaster="pretrained"),
     "low-complexity": _ours(
         "Forecause, low complexity", cost=50.0, forecaster="vector", preset="sparse"
@@ -172,6 +175,12 @@ METHODS: dict[str, Method] = {
     "dot-paper": _ours("DOT (the paper's rules)", cost=100.0, preset="paper"),
     "cnn-paper": _ours("CNN (the paper's rules)", forecaster="cnn", **_PAPER_RULES),
     **{name: _rival(name) for name in BASELINES},
+    "pcmci+-gpdc": Method(
+        "PCMCI+ (GPDC)",
+        partial(_study, module="gpdc", name="pcmci_plus_gpdc"),
+        preload=("forecause_bench.gpdc", "tigramite.pcmci"),
+        cost=500.0,
+    ),
     "random-oracle": Method(
         "Random guess (oracle density)",
         oracle_run=_random_at_true_density,
@@ -179,6 +188,7 @@ METHODS: dict[str, Method] = {
     ),
     "selection-rules": _studied("Forecause", "selection_rules"),
     "levels": _studied("Forecause", "error_levels"),
+    "ranked": _studied("Forecause", "ways", "ranking"),
     "transformer-tests": _ours(
         "Transformer, its own tests, 10%",
         cost=200.0,

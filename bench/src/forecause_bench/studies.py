@@ -39,7 +39,7 @@ HELD_OUT = 0.2  # as in a discovery
 def selection_rules(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
     """The default discovery under rules that need no truth, its own among them."""
     answers, found = _levels(panel, max_lag, seed)
-    scores, q_values = found.scores, found.relevance["q_value"]
+    scores, q_values = found.relevance["relevance"], found.relevance["q_value"]
     for share in (0.0, 0.01):
         chosen = false_discovery(scores, q_values, 0.1, share)
         answers.append(_answer(scores, chosen, f"tests, floor {share:.0%}, 10%"))
@@ -62,7 +62,7 @@ def _levels(panel: Panel, max_lag: int, seed: int) -> tuple[list[Answer], Discov
     alarm = {"misfit": float(any(alert.code == "misfit" for alert in found.alerts))}
     answers = []
     for fdr in (0.02, 0.05, 0.1, 0.2):
-        chosen = false_discovery(found.scores, statistics["q_value"], fdr, least)
+        chosen = false_discovery(statistics["relevance"], statistics["q_value"], fdr, least)
         answer = _answer(found.scores, chosen, f"tests and floor, {fdr:.0%}")
         answers.append(replace(answer, extra=alarm))
     return answers, found

@@ -23,6 +23,7 @@ from forecause_bench.gaps import GAPS
 from forecause_bench.hard_systems import HARD
 from forecause_bench.hourly import HOURLY
 from forecause_bench.nulls import ALERTS, LINKED, NULLS
+from forecause_bench.ranking import RANKING
 from forecause_bench.real.suites import REAL_SUITES
 from forecause_bench.scaling import SCALING, SCREENING
 from forecause_bench.speed import SPEED
@@ -382,6 +383,7 @@ SUITES: dict[str, Suite] = {
         GAPS,
         HOURLY,
         HARD,
+        RANKING,
         *REAL_SUITES,
     )
 }

@@ -227,6 +227,15 @@ class Forecaster(nn.Module, ABC):
         parameters = self.distribution(window.past, window.domain)
         return self.likelihood.log_prob(parameters, window.target)
 
+    @property
+    def learns_variance(self) -> bool:
+        """Whether the variance of some target may depend on the past."""
+        return not self.likelihood.fixed
+
+    def variance(self, window: Window) -> Tensor:
+        """Variance of p(X_t | past) per target, (batch, variable)."""
+        return self.likelihood.variance(self.distribution(window.past, window.domain))
+
     def estimate_noise(self, held_out: Windows) -> None:
         """Take the noise variance per target from the errors on held-out windows."""
         found = squared_errors(self, held_out).mean(0).clamp(min=LEAST_NOISE)

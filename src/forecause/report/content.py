@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 FORMAT = "forecause.report/1"
 GLOSSARY = {
-    "score": "How much the forecast of the target depends on this input; what edges are chosen by.",
+    "score": "How much the forecast of the target depends on this input, less of it the less "
+    "chance is excluded; what edges are ordered by.",
     "effect": "Mean signed relevance, in standard deviations.",
     "change": "How far the target moves, in its own units, per standard deviation of the source: "
     "the average over the rows.",

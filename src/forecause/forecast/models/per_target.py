@@ -107,6 +107,13 @@ class PerTargetChoice(Forecaster):
     def log_likelihood(self, window: Window) -> Tensor:
         return self._gather(lambda member: member.log_likelihood(window))
 
+    @property
+    def learns_variance(self) -> bool:
+        return any(cast(Forecaster, member).learns_variance for member in self.members.values())
+
+    def variance(self, window: Window) -> Tensor:
+        return self._gather(lambda member: member.variance(window))
+
     def score(self, window: Window) -> Tensor:
         return self._gather(lambda member: member.score(window).detach())
 
