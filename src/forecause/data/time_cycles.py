@@ -54,7 +54,7 @@ def calendar_periods(
     return {
         name: period
         for name, period in periods.items()
-        if LEAST_PERIOD <= period <= rows / least_cycles
+        if period >= LEAST_PERIOD and period * least_cycles <= rows
     }
 
 
