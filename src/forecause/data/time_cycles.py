@@ -29,6 +29,7 @@ MOST_CYCLES = 4
 LEAST_HARMONICS, MOST_HARMONICS = 2, 6
 SHARPEST, ROWS_PER_ORDER = 40, 30  # harmonics of a cycle with steps, such as weekdays; rows of each
 SAME_F = 3.0  # F lost to a rounder period that still counts as fitting as well
+LEAST_MORE_WAVES = 2  # of a multiple of a period, before it is taken in its place
 SAME_ROUNDS = 0.03  # share by which a part of a week may miss it
 SAME_PERIOD = 0.01  # share by which a period may differ from that of the calendar
 DAY_PERIODS = (24.0, 48.0, 96.0, 144.0, 288.0)  # rows that are surely a day
@@ -249,13 +250,13 @@ def _clear_orders(tests: PieceTests, period: float, orders: Orders, held: Array)
 
 
 def _whole(tests: PieceTests, period: float, beside: Array) -> float:
-    """The period, or a multiple of it of whole rows that more waves belong to.
+    """The period, or a multiple of it of whole rows that clearly more waves belong to.
 
     Twelve months that all differ have waves of 12, 6, 4, 3 and 2.4 rows, of which any may be the
     strongest.
     """
     best, most = period, 1
-    for times in range(1, MOST_HARMONICS + 1):
+    for times in range(2, MOST_HARMONICS + 1):
         whole = float(round(times * period))
         if abs(times / whole - 1 / period) > 0.5 / tests.rows:
             continue
@@ -263,8 +264,8 @@ def _whole(tests: PieceTests, period: float, beside: Array) -> float:
             break
         orders = np.arange(1, int(min(SHARPEST, (whole - 1) // 2)) + 1)
         clear = len(_clear_orders(tests, whole, orders, beside))
-        if clear > most:
-            best, most = whole if times > 1 else period, clear
+        if clear >= most + LEAST_MORE_WAVES:
+            best, most = whole, clear
     return best
 
 
