@@ -132,6 +132,19 @@ def test_days_unlike_their_weekday_are_found_and_no_others() -> None:
     assert terms.words[-1] == "3 days that are unlike their weekday, such as holidays"
 
 
+@pytest.mark.parametrize("time", ["dates", "numbers"])
+def test_weekdays_fit_after_a_long_gap_in_time(time: str) -> None:
+    rows = np.r_[:100, 3000:4000]  # the search looks at the second stretch alone
+    day = 2 * np.sin(2 * np.pi * np.arange(4000)[:, None] / 24 + np.arange(4))
+    season = (day + weekday_levels(4000, 6))[rows]
+    stamps = hours(4000)[rows] if time == "dates" else rows
+    frame = table(autoregression(len(rows), 4, 5) + season).assign(time=stamps)
+    course = time_taken_out(Panel.of(frame, time="time"), Config.of()).course
+    assert course is not None
+    explained = course.of_rows(Panel.of(frame, time="time"))
+    assert (explained - (season - season.mean(0))).var() < 0.05 * season.var()
+
+
 def test_a_week_that_is_asked_for_has_weekdays_too() -> None:
     values = autoregression(1000, 4, 5) + weekday_levels(1000, 6)
     (week,) = find_time_terms(values, hours(1000), season=(168.0,), trend="none").cycles
