@@ -250,7 +250,7 @@ def _clear_orders(tests: PieceTests, period: float, orders: Orders, held: Array)
 
 
 def _whole(tests: PieceTests, period: float, beside: Array) -> float:
-    """The period, or a multiple of it of whole rows that clearly more waves belong to.
+    """The period, or a multiple of it of whole rows, most of whose waves are seen.
 
     Twelve months that all differ have waves of 12, 6, 4, 3 and 2.4 rows, of which any may be the
     strongest.
@@ -264,7 +264,7 @@ def _whole(tests: PieceTests, period: float, beside: Array) -> float:
             break
         orders = np.arange(1, int(min(SHARPEST, (whole - 1) // 2)) + 1)
         clear = len(_clear_orders(tests, whole, orders, beside))
-        if clear >= most + LEAST_MORE_WAVES:
+        if clear >= max(most + LEAST_MORE_WAVES, len(orders) / 2):
             best, most = whole, clear
     return best
 
