@@ -113,7 +113,8 @@ def _memory(errors: Array, looked: Windows) -> Iterator[Doubt]:
         yield Doubt(
             "short-window",
             f"What happened {at} rows earlier still tells about the errors of a straight-line "
-            f"forecast (correlation {strongest:.2f}); try --max-lag {at}.",
+            f"forecast (correlation {strongest:.2f}); try --max-lag {at} or, if that is a season, "
+            f"--season {at}.",
         )
 
 
@@ -140,9 +141,9 @@ def _drifting_cycle(windows: Windows) -> Iterator[Doubt]:
     if best[0] >= LEAST_HUMP:
         yield Doubt(
             "cycle",
-            f"A cycle of about {best[2]:.0f} rows whose length varies makes up {best[1]:.0%} of "
-            f"{best[3]}; add what drives it (daylight, the calendar) as a variable, or name its "
-            "period with --season.",
+            f"A cycle of about {best[2]:.0f} rows is left and makes up {best[1]:.0%} of {best[3]}; "
+            "let --season auto take it out or name its period with --season or, if its length "
+            "varies, add what drives it (daylight, the calendar) as a variable.",
             (best[3],),
         )
 
