@@ -15,6 +15,7 @@ from pathlib import Path
 
 import torch
 from matplotlib.figure import Figure
+from rich.console import Console
 
 from forecause.data.windows import Windows
 from forecause.forecast.forecaster import FitData, Forecaster, squared_errors
@@ -64,7 +65,7 @@ class Curve(Progress):
         self.looked = tuple(  # type: ignore[assignment]
             now - start - own for now, start, own in zip(_now(), self.began, spent, strict=True)
         )
-        print(self.points[-1], flush=True)
+        Console().print(self.points[-1])
 
 
 def measure(steps: int, rows: int = ROWS, seed: int = 0) -> tuple[list[Point], float]:
