@@ -95,6 +95,10 @@ SEGMENTS = (
     "Forecause is told where the segments begin and finds a graph for each; its rivals see the "
     "pooled rows, unless they are marked `each segment`."
 )
+PUBLISHED = (
+    "DOT is the paper's transformer. How long the paper trains is not said; here it is 300 steps "
+    "of 256 windows, the rate falling to zero in the last 100."
+)
 ORACLE = (
     "These figures use the truth to decide which edges to keep: they tell how well candidates are "
     "ranked, not what a user would get, and are not comparable with the truth-free section. They "
@@ -109,7 +113,7 @@ def document(results: Results, origin: Sequence[str], pictures: Sequence[Picture
     blocks: list[Block] = [Heading(suite.title, 1), Lines(list(origin))]
     real = is_real(suite)
     reading = [REAL_READING] if real else [NOTE, READING, SEGMENTS if segmented else ""]
-    notes = [suite.note, *reading]
+    notes = [suite.note, PUBLISHED if "dot" in suite.methods else "", *reading]
     blocks.extend(Paragraph(note) for note in notes if note)
     blocks.append(Heading("Where Forecause wins and where it loses"))
     blocks.append(Lines(verdict(results)))
