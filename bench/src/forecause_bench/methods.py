@@ -204,6 +204,11 @@ METHODS: dict[str, Method] = {
     },
     "dot": replace(_studied("DOT", "deep", "published"), main=("",)),
     "dot-shallow": replace(_studied("DOT, 1 layer", "shallow", "published"), main=("",)),
+    "dot-index": replace(
+        _studied("DOT, told the segment", "told_the_segment", "published"), main=("",)
+    ),
+    "dot-latent-refinement": _studied("DOT", "refined_latent", "published"),
+    "dot-instantaneous-refinement": _studied("DOT", "refined_instantaneous", "published"),
     "known-domains": _studied("Forecause, segments known", "known_domains", "domains"),
     "domain-input": _studied("Transformer", "domain_input", "domains"),
     "doubts": _studied("Forecause, doubts", "doubted", "nulls", cost=1.0),
