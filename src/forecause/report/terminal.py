@@ -202,7 +202,7 @@ def _edge_table(found: Result) -> Table:
             Text(str(edge["source"])),
             Text(str(edge["target"])),
             delay_text(int(edge["lag"]), found.timing),
-            Text(change_text(edge)),
+            Text(change_text({str(name): cell for name, cell in edge.items()})),
             _number(edge["share"]),
             str(edge.get("grade") or "-"),
         )
