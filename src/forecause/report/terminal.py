@@ -198,7 +198,8 @@ def _edge_table(found: Result) -> Table:
         table.add_column(name, overflow="fold")
     for name in ("after", "per sd [90 %]", "share", "grade"):
         table.add_column(name, no_wrap=True)
-    for edge in edge_records(found.graph.edges.head(MOST_LINES)):
+    edges: list[Mapping[str, Any]] = [*edge_records(found.graph.edges.head(MOST_LINES))]
+    for edge in edges:
         table.add_row(
             Text(str(edge["source"])),
             Text(str(edge["target"])),
