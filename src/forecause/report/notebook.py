@@ -22,7 +22,7 @@ TEMPLATE = """
 {% for doubt in doubts %}<p style="border-left: 3px solid #8a5a00; background: #fff4dc;
 color: #18212c; padding: 0.3em 0.7em; margin: 0 0 0.6em">{{ doubt }}</p>
 {% endfor %}<div style="display: flex; flex-wrap: wrap; gap: 1.2em; align-items: flex-start">
-{% if picture %}<div style="flex: 1 1 26em; background: #fff; border-radius: 8px">
+{% if picture %}<div style="flex: 1 1 32em; background: #fff; border-radius: 8px">
 {{ picture | safe }}</div>{% endif %}
 <div style="flex: 1 1 22em">
 {% for link in links %}<p style="border-left: 4px solid {{ colours[link.direction] }};

@@ -16,6 +16,7 @@ from rich.text import Text
 from forecause.data.sampling import delay_text
 from forecause.diagnostics.alerts import NO_PROMISE
 from forecause.forecast.comparison import over_mean
+from forecause.graph.edge_table import edge_records
 from forecause.progress import QUIET, Progress, TerminalProgress
 from forecause.report.words import NOTHING_FOUND, change_text, top_links
 
@@ -197,7 +198,8 @@ def _edge_table(found: Result) -> Table:
         table.add_column(name, overflow="fold")
     for name in ("after", "per sd [90 %]", "share", "grade"):
         table.add_column(name, no_wrap=True)
-    for edge in found.graph.edges.head(MOST_LINES).to_dict(orient="records"):
+    edges: list[Mapping[str, Any]] = [*edge_records(found.graph.edges.head(MOST_LINES))]
+    for edge in edges:
         table.add_row(
             Text(str(edge["source"])),
             Text(str(edge["target"])),

@@ -19,7 +19,8 @@ const heatPicture = {
 
   // The grid of panels that makes the cells largest.
   arrange(count) {
-    const side = this.labelRoom(), room = { w: stage.width - side - 60, h: stage.height - 145 };
+    const side = this.labelRoom(), above = narrow() ? 44 : 0; // the zoom buttons
+    const room = { w: stage.width - side - 60, h: stage.height - 145 - above };
     let best = { size: 0, columns: 1, lines: 1 };
     for (let columns = 1; columns <= count; columns++) {
       const lines = Math.ceil(count / columns);
@@ -28,7 +29,7 @@ const heatPicture = {
     }
     const spare = room.h - best.lines * best.size - (best.lines - 1) * 44;
     const across = room.w - best.columns * best.size - (best.columns - 1) * 26;
-    return { ...best, left: side + across / 2, top: 40 + Math.max(0, spare / 2 - 14) };
+    return { ...best, left: side + across / 2, top: 40 + above + Math.max(0, spare / 2 - 14) };
   },
   labelRoom() {
     pen.font = `11px ${FONT}`;

@@ -209,12 +209,15 @@ canvas.addEventListener("keydown", (event) => {
 
 // A matrix of many variables gets the height that its names need, as does any picture on a phone;
 // others one screen.
-const ROW_HEIGHT = 13;
+const ROW_HEIGHT = 13, PHONE_PANEL = 250;
 function sizeCanvas() {
   // The picture and its legend end with the first screen.
   const above = $("picture").getBoundingClientRect().top + scrollY + $("legend").offsetHeight;
   document.documentElement.style.setProperty("--above", `${Math.round(above + 4)}px`);
-  const count = currentView().variables.length, heat = state.shape === "heat";
-  const wanted = heat && count > 25 ? `${count * ROW_HEIGHT + 200}px` : !heat && narrow() && count > FEW ? "470px" : "";
+  const count = currentView().variables.length, heat = state.shape === "heat", phone = canvas.clientWidth < 520;
+  let wanted = "";
+  if (heat && count > MATRIX_FROM) wanted = `${count * ROW_HEIGHT + 200}px`;
+  else if (heat && phone) wanted = `${heatPicture.lags().length * PHONE_PANEL + 190}px`;
+  else if (phone && count > FEW) wanted = "470px";
   if (canvas.style.height !== wanted) canvas.style.height = wanted;
 }
