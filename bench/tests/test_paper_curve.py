@@ -16,7 +16,7 @@ def _point(step, above_var):
 @pytest.mark.parametrize(
     ("last", "sentence"),
     [
-        (0.008, "within 1 % of it after 1,000 steps, 6.0 minutes of processor time"),
+        (0.008, "first within 1 % of it after 1,000 steps, 6.0 minutes of processor time"),
         (0.02, "did not come within 1 %: 2.0 % above after 6.0 minutes"),
     ],
 )

@@ -146,10 +146,11 @@ def _sentence(points: list[Point]) -> str:
             f"It did not come within 1 %: {100 * least.above_var:.1f} % above after "
             f"{least.cpu_seconds / 60:.1f} minutes of processor time."
         )
-    first = near[0]
+    first, last = near[0], points[-1]
     return (
-        f"The transformer is within 1 % of it after {first.step:,} steps, "
-        f"{first.cpu_seconds / 60:.1f} minutes of processor time on one thread."
+        f"The transformer is first within 1 % of it after {first.step:,} steps, "
+        f"{first.cpu_seconds / 60:.1f} minutes of processor time on one thread, and ends "
+        f"{100 * last.above_var:.1f} % above it after {last.cpu_seconds / 60:.1f} minutes."
     )
 
 
