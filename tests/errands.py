@@ -30,6 +30,27 @@ def die_once(path):
     return os.getpid()
 
 
+class DieFirst:
+    """A function of two things that kills its worker the first time any is asked for."""
+
+    def __init__(self, function, path):
+        self.function, self.path = function, path
+
+    def __call__(self, common, item):
+        die_once(self.path)
+        return self.function(common, item)
+
+
+def kill(_common, _number):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def plus(common, number):
+    if number == 3:
+        raise InputError("three")
+    return common + number
+
+
 def die_at_two(number):
     if number == 2:
         os._exit(7)

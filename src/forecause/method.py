@@ -52,7 +52,7 @@ from forecause.forecast.training import distributed
 from forecause.progress import QUIET, Progress, usual_progress
 from forecause.resources.cost import check_memory, expected_cost, plan_for
 from forecause.resources.fitting import Fit, fit_as_asked, fit_parts, pick_device
-from forecause.resources.workers import LOCAL, Workers
+from forecause.resources.workers import LOCAL, Workers, helping
 from forecause.threads import one_thread
 from forecause.voice import spoken
 
@@ -184,7 +184,8 @@ def discover(
     budget
         Time to keep to, such as "90s" or "10m".
     workers
-        Who shares the fits of a cross-fit.
+        Who shares the work: the processes of this machine the fits of a cross-fit, a Ray cluster
+        (`fc.Workers(ray="HOST:PORT")`) every stage that takes long. The result is the same.
     progress
         Who is told how far the work is; a line in a notebook and nobody elsewhere by default.
     config
@@ -209,7 +210,8 @@ def discover(
         raise InputError("workers must be fc.Workers and progress a fc.Progress.")
     with progress if progress is not None else usual_progress() as listener:
         try:
-            found = run_method(data, Config.of(config, **options), Run(workers, listener))
+            with helping(workers):
+                found = run_method(data, Config.of(config, **options), Run(workers, listener))
         except InputError as error:
             error.args = (spoken(str(error)),)
             raise
@@ -262,7 +264,7 @@ def run_method(data: Any, config: Config, run: Run) -> Discovery:
     alerts = find_alerts(windows, fitted, graph)
     windows = replace(windows, panel=replace(panel, notes=(*read.notes, *run.notes)))
     graph = with_grades(graph, doubted=any(alert.grave for alert in alerts))
-    graph = with_effects(graph, windows)
+    graph = with_effects(graph, windows, config.edges.fdr if config.edges.tested else None)
     return Discovery(
         graph=graph,
         relevance=tested.whole,
@@ -325,7 +327,7 @@ def plan_work(windows: Windows, config: Config, run: Run) -> Plan:
     if spec is not None and spec.weights_use != "none":
         return UNLIMITED  # nothing is known of foreign weights before they load
     tried = specs_tried(config.forecasting, windows)
-    cost = expected_cost(windows, tried)
+    cost = expected_cost(windows, tried, always=config.forecasting.head != "mse")
     run.progress.say(cost.sentence)
     check_memory(cost)
     if config.run.budget is None:

@@ -8,6 +8,7 @@ from forecause.errors import InputError
 from forecause.forecast.models import MLP, Additive, Linear
 from forecause.method import discover
 from forecause.resources.cost import (
+    SCREEN_SHARE,
     Cost,
     expected_cost,
     fit_seconds,
@@ -30,22 +31,30 @@ def test_durations_are_told_as_people_say_them(seconds, words):
     assert in_words(seconds) == words
 
 
-def test_the_sentence_names_the_costliest_stage():
-    cost = Cost({"tests": 5.0, "mlp": 100.0}, 0.64)
-    assert cost.sentence == "Expecting about 2 min (of that 2 min for the mlp) and 0.6 GB."
-
-
-def test_networks_may_stop_early_so_the_time_is_a_range():
-    cost = Cost({"tests": 5.0, "mlp": 60.0}, 0.64, steps={"mlp": 1000})
+def test_the_sentence_names_the_range_and_the_costliest_stage():
+    cost = Cost({"tests": 8.0, "additive": 32.0}, 0.64)
     assert cost.sentence == (
-        "Expecting about 15 s to 65 s, the longer if no network stops early (of that 60 s for the "
-        "mlp) and 0.6 GB."
+        "Expecting about 20 s to 80 s (of that up to 32 s for the additive) and 0.6 GB."
     )
+
+
+def test_what_waits_for_a_sign_of_joint_functions_counts_at_most_alone():
+    cost = Cost({"tests": 10.0, "mlp": 60.0}, 0.64, {"mlp": 1000}, unsure=frozenset({"mlp"}))
+    assert (cost.least, cost.most) == (5.0, 140.0)
+    assert "5 s to 2 min, the longer where effects are joint (of that up to" in cost.sentence
+
+
+def test_a_network_that_was_asked_for_may_stop_early():
+    cost = Cost({"tests": 10.0, "mlp": 60.0}, 0.64, {"mlp": 1000})
+    assert (cost.least, cost.most) == (10.0, 140.0)
 
 
 def test_every_stage_is_there_and_networks_have_steps():
     cost = expected_cost(windows_of(600, 3, 2), [Linear(), Additive(), MLP()])
-    assert set(cost.seconds) == {"start", "tests", "linear", "additive", "mlp"}
+    assert set(cost.seconds) == {
+        "start", "tests", "effects", "linear", "additive", "mlp", "learners' tests"
+    }  # fmt: skip
+    assert cost.unsure == {"mlp", "learners' tests"}
     assert cost.steps == {"mlp": 6000}
     assert all(value > 0 for value in cost.seconds.values())
     assert cost.total == pytest.approx(sum(cost.seconds.values()))
@@ -71,7 +80,7 @@ def test_a_table_on_disk_does_not_count_as_memory(tmp_path):
 def test_very_many_inputs_are_screened_at_a_cost_that_grows_with_inputs_times_targets():
     wide = windows_of(3000, 2200, 2)
     assert memory_gb(wide, [Linear()]) < 3.0  # a Gram matrix of all inputs alone has its parts
-    screening = 2 * 4 * len(wide) * 4400 * 2200 / matmul_speed()
+    screening = 2 * 4 * len(wide) * 4400 * 2200 / (SCREEN_SHARE * matmul_speed())
     assert fit_seconds(wide, 4400) == pytest.approx(screening)
 
 

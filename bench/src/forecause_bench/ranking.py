@@ -33,7 +33,7 @@ def ways(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
     """The default's graph with its candidates ranked in every way."""
     found = discover(panel, max_lag, seed=seed, device="cpu")
     relevance, p_values = found.relevance["relevance"], found.relevance["p_value"]
-    evidence = -np.log10(p_values.fillna(1.0).clip(min=1e-300))
+    evidence = -xr.apply_ufunc(np.log10, p_values.fillna(1.0).clip(min=1e-300))
     ranked: dict[str, xr.DataArray] = {
         "its score": discounted(relevance, p_values),
         "relevance": relevance,

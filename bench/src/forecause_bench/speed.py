@@ -55,7 +55,8 @@ SPEED = Suite(
     ),
     seeds=1,
     limit=600.0,
-    metrics=("seconds", "products", "f1"),
+    metrics=("seconds", "method_cpu_seconds", "products", "f1"),
+    foreseen=True,
     axis="system",
     only={
         "pcmci+": ("linear", "monotonic", "mlp-concat"),

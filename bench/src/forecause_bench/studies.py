@@ -103,16 +103,21 @@ def _inputs_as_edges(reads: npt.NDArray[np.bool_], windows: Windows) -> list[Ans
 
 def latent_refinement(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
     """The discovered graph, and the one without what hidden causes explain."""
-    graph = discover(panel, max_lag, seed=seed, device="cpu").graph
-    return [
-        Answer(graph, "as discovered"),
-        Answer(refine_latent(panel, graph), "refined"),
-    ]
+    return past_latents(panel, discover(panel, max_lag, seed=seed, device="cpu").graph)
+
+
+def past_latents(panel: Panel, graph: LaggedGraph) -> list[Answer]:
+    """A graph, and what is left of it without what hidden causes explain."""
+    return [Answer(graph, "as discovered"), Answer(refine_latent(panel, graph), "refined")]
 
 
 def instantaneous_refinement(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
     """The discovered graph, and those with edges at lag 0 by either method."""
-    graph = discover(panel, max_lag, seed=seed, device="cpu").graph
+    return with_edges_now(panel, discover(panel, max_lag, seed=seed, device="cpu").graph)
+
+
+def with_edges_now(panel: Panel, graph: LaggedGraph) -> list[Answer]:
+    """A graph of lagged edges, and what either method makes of it and adds at lag 0."""
     return [
         Answer(graph, "as discovered (lagged)"),
         Answer(refine_instantaneous(panel, graph), "refined by PCMCI+"),

@@ -88,6 +88,7 @@ class Suite:
     note: str = ""
     alone: bool = False  # one job at a time, since it is times that are compared
     aims: tuple[Aim, ...] = ()
+    foreseen: bool = False  # whether its times are shown beside those announced
     half: bool = False  # whether its systems are half of what their columns say
 
     @property

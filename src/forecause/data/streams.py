@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -12,11 +14,13 @@ from forecause.data.variables import Inputs
 from forecause.data.windows import Windows
 from forecause.regression.moments import BATCH, Batch, Moments
 from forecause.regression.sample import Sample
+from forecause.spreading import spread
 
 BLOCKS = 5  # of time, each left out once to choose a penalty
 FIT_WORK = 2e11  # windows times squared features of one fit: more add time, hardly precision
 MOST_SAMPLED_WINDOWS = 100_000  # of a sample: more add time, hardly edges
 MOST_NUMBERS = 100_000_000  # held at once: 400 MB
+WINDOWS_AT_ONCE = 1 << 20  # whose moments are one piece of work
 ENOUGH_FOR_KNOTS = 100_000  # windows; from twice as many on, every second or more are left out
 
 
@@ -54,8 +58,26 @@ def moments_by_block(
 ) -> list[Moments]:
     """The moments of BLOCKS consecutive stretches of the windows, or of a sample of them."""
     windows = windows.sample(int(FIT_WORK / features**2), np.random.default_rng(0))
-    pieces = np.array_split(np.arange(len(windows)), BLOCKS)
-    return [moments_of(windows.at(piece), design) for piece in pieces if len(piece)]
+    pieces = [
+        (block, rows)
+        for block, stretch in enumerate(np.array_split(windows.rows, BLOCKS))
+        for rows in np.array_split(stretch, -(-len(stretch) // WINDOWS_AT_ONCE) or 1)
+        if len(rows)
+    ]
+    # each piece is shared by threads of its own, batch by batch
+    summed = spread(_moments_of_rows, (windows.lent(), design), [r for _, r in pieces], 0.0)
+    found: dict[int, list[Moments]] = {}
+    for (block, _), part in zip(pieces, summed, strict=True):
+        found.setdefault(block, []).append(part)
+    return [Moments.added(parts) for parts in found.values()]
+
+
+def _moments_of_rows(
+    common: tuple[Windows, Callable[[Tensor], Tensor]], rows: npt.NDArray[np.int64]
+) -> Moments:
+    """The moments of the windows with these rows."""
+    windows, design = common
+    return moments_of(replace(windows, rows=rows), design)
 
 
 def past_and_targets(windows: Windows) -> tuple[Tensor, Tensor]:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,8 +17,10 @@ import torch
 from torch import Tensor
 
 from forecause.data.panel import Panel
+from forecause.data.sources.stored import origin_of
 from forecause.errors import InputError
 
+NO_ROWS: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
 MIN_WINDOWS = 20  # fewer cannot be split into a training and a held-out part
 
 
@@ -159,8 +162,21 @@ class Windows:
         if end - first <= rows.size:
             return _scaled(table[first:end], self.scale).take(rows - first, axis=0)
         # take is faster, but would copy a table that is not contiguous
-        values = table.take(rows, axis=0) if table.flags.c_contiguous else table[rows]
+        quick = isinstance(table, np.ndarray) and table.flags.c_contiguous
+        values = table.take(rows, axis=0) if quick else table[rows]
         return _scaled(values, self.scale)
+
+    def lent(self) -> Windows:
+        """What another process needs to draw windows, which are then named by their rows.
+
+        A table that was read from large Parquet files is read there by whoever needs its rows.
+        """
+        panel = copy(self.panel)
+        stored = origin_of(panel.values)
+        less = {"series": NO_ROWS, "time": None, "explained": None, "filled": None, "course": None}
+        panel.__dict__.pop("incomplete", None)  # which is worked out again if needed
+        panel.__dict__.update(less, values=panel.values if stored is None else stored)
+        return Windows(panel, self.max_lag, self.scale, NO_ROWS)
 
     def in_domain(self, domain: int) -> Windows:
         """The windows whose target row lies in the domain with this index."""

@@ -18,7 +18,7 @@ from forecause.data.windows import Windows
 from forecause.diagnostics import stationarity
 from forecause.diagnostics.doubts import Doubt, find_doubts
 from forecause.forecast.comparison import over_mean
-from forecause.forecast.forecaster import Forecaster, residuals_of
+from forecause.forecast.forecaster import residuals_of
 from forecause.forecast.selection import Fitted
 from forecause.graph.lagged import LaggedGraph
 from forecause.regression.residuals import Array, Residuals
@@ -69,7 +69,7 @@ def find_alerts(windows: Windows, fitted: Fitted, graph: LaggedGraph) -> tuple[A
         *_duplicates(looked),
         *_instantaneous(residuals, coding),
         *_memory(residuals, coding, windows.max_lag),
-        *_changes(looked, forecaster),
+        *_changes(looked, residuals),
     )
     if len(looked) < len(windows):
         seen = f"Seen in {len(looked):,} of {len(windows):,} windows, spread over all rows."
@@ -114,8 +114,9 @@ def _skill(losses: pd.DataFrame, graph: LaggedGraph) -> Iterator[Alert]:
         shown = _listed([f"{name} ({share[name]:.2f})" for name in unexplained])
         yield Alert(
             "unpredictable",
-            f"Hardly anything among the columns helps to forecast {shown} (held-out loss over the "
-            "mean's): either nothing drives such a variable, or its causes were not recorded.",
+            f"Hardly anything among the columns helps to forecast {shown}; in brackets, the "
+            "held-out error over the mean's. Either nothing drives such a variable, or its causes "
+            "were not recorded.",
             tuple(unexplained),
         )
     lazy = [name for name in share if naive[name] <= min(share[name], 1)]
@@ -251,7 +252,7 @@ def _memory(residuals: Residuals, coding: Variables, max_lag: int) -> Iterator[A
         )
 
 
-def _changes(windows: Windows, forecaster: Forecaster) -> Iterator[Alert]:
+def _changes(windows: Windows, residuals: Residuals) -> Iterator[Alert]:
     """Non-stationarity: a level that wanders, noise or effects that change."""
     coding, level = windows.panel.coding, LEVEL / windows.shape[1]
     names = [coding.variables[place] for place in coding.of_column]  # of every column
@@ -272,7 +273,7 @@ def _changes(windows: Windows, forecaster: Forecaster) -> Iterator[Alert]:
         "The mean of {} differs between the earlier and the later half of the data; let --trend "
         "auto take it out, try --difference or find regimes with --regimes auto.",
     )
-    noise = stationarity.noise_change(windows, forecaster)
+    noise = stationarity.noise_change(windows, residuals)
     far = np.abs(np.log(np.maximum(noise.size, 1e-12))) > np.log(LEAST_RATIO)
     yield from _change(
         "noise",
@@ -282,13 +283,13 @@ def _changes(windows: Windows, forecaster: Forecaster) -> Iterator[Alert]:
         "The unexplained variance of {} changed from the earlier to the later half of the data; "
         "look at each part by itself or transform the variable (a logarithm, say).",
     )
-    effects = stationarity.effect_change(windows, forecaster)
+    effects = stationarity.effect_change(windows, residuals)
     yield from _change(
         "effects",
         names,
         _one_each((effects.p_value < level) & (effects.size > LEAST_GAIN), effects.size, coding),
         [f"{size:.0%} of the noise" for size in effects.size],
-        "What drives {} changes over time (the share that a model of its own for each part would "
+        "What drives {} changes over time (in brackets: what a model for each part would "
         "explain), so one graph cannot be right for all rows; name the regimes with --domain or "
         "find them with --regimes auto.",
     )

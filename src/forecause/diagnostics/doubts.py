@@ -192,9 +192,9 @@ def _regimes(design: Array, targets: Array, windows: Windows) -> Iterator[Doubt]
         name = windows.panel.variables[windows.panel.coding.numeric_columns[said[0]]]
         yield Doubt(
             "changing-effects",
-            f"What drives {name} changes {said[1]} (models of their own explain {most:.0%} more of "
-            "its errors); find regimes with --regimes auto, name them with --domain, or explain "
-            "some rows alone with --rows.",
+            f"What drives {name} changes {said[1]}: a model for each part would explain {most:.0%} "
+            "more of its errors. Find regimes with --regimes auto, name them with --domain, or "
+            "explain some rows alone with --rows.",
             (name,),
         )
 

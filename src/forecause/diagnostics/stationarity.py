@@ -13,10 +13,9 @@ from scipy.special import fdtrc, stdtr
 
 from forecause.data.streams import batches_of, moments_of
 from forecause.data.windows import Windows
-from forecause.forecast.forecaster import Forecaster, residuals_of
 from forecause.regression.least_squares import pseudo_inverse
 from forecause.regression.moments import BATCH, Batch, Moments, unexplained
-from forecause.regression.residuals import Array
+from forecause.regression.residuals import Array, Residuals
 
 BLOCKS = 10  # per half; their spread says how much a half's mean varies by chance
 ROWS_PER_BLOCK = 10
@@ -80,11 +79,11 @@ def level_change(windows: Windows) -> Change:
     return Change(halves[1].mean(0) - halves[0].mean(0), _p_values(early, late))
 
 
-def noise_change(windows: Windows, forecaster: Forecaster) -> Change:
+def noise_change(windows: Windows, residuals: Residuals) -> Change:
     """Ratio of the later half's to the earlier half's variance around one linear model, or around
-    the forecaster where inputs are too many for another fit."""
+    the forecaster, whose residuals these are, where inputs are too many for another fit."""
     if windows.inputs > MOST_INPUTS:
-        halves = [residuals_of(forecaster, half).values ** 2 for half in windows.split(0.5)]
+        halves = [residuals.at(half.rows) ** 2 for half in windows.split(0.5)]
     else:
         coefficients = moments_of(windows).solve()
         halves = [_left(half, coefficients) ** 2 for half in windows.split(0.5)]
@@ -93,7 +92,7 @@ def noise_change(windows: Windows, forecaster: Forecaster) -> Change:
     return Change(ratio, _p_values(early, late))
 
 
-def effect_change(windows: Windows, forecaster: Forecaster) -> Change:
+def effect_change(windows: Windows, residuals: Residuals) -> Change:
     """Share of the unexplained variance that goes if each part of the data has its own linear
     model of the residuals (Chow's test): quarters where there are rows for it, otherwise halves.
 
@@ -107,7 +106,7 @@ def effect_change(windows: Windows, forecaster: Forecaster) -> Change:
     halves = windows.split(0.5)
     quarters = [part for half in halves for part in half.split(0.5)]
     parts = quarters if count >= 4 * ROWS_PER_INPUT * inputs else list(halves)
-    moments = [_residual_moments(part, forecaster) for part in parts]
+    moments = [_residual_moments(part, residuals) for part in parts]
     if min(int(m.count) for m in moments) <= inputs:  # many short series may be split unevenly
         return none
     apart = sum(m.loss(m.solve()).numpy() * int(m.count) for m in moments)
@@ -120,9 +119,9 @@ def effect_change(windows: Windows, forecaster: Forecaster) -> Change:
     return Change(share, fdtrc(more, freedom, f))
 
 
-def _residual_moments(windows: Windows, forecaster: Forecaster) -> Moments:
-    """Moments of the linear regression of the forecaster's residuals on the past."""
-    left = torch.from_numpy(residuals_of(forecaster, windows).values)
+def _residual_moments(windows: Windows, residuals: Residuals) -> Moments:
+    """Moments of the linear regression of a forecaster's residuals on the past."""
+    left = torch.from_numpy(residuals.at(windows.rows))
 
     def batches() -> Iterator[Batch]:
         done = 0

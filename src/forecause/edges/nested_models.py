@@ -7,7 +7,7 @@ The one that predicts held-out windows best is the one in which the target's inp
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -28,7 +28,7 @@ from forecause.regression.p_values import adjusted_p_values, clearly_better
 from forecause.regression.robust import Wald, batches_of_sample
 from forecause.regression.sample import Design, Sample
 from forecause.regression.screen import is_wide, screened_inputs
-from forecause.threads import shared
+from forecause.spreading import in_blocks, spread
 
 HELD_OUT = 0.2
 RIDGE = 1e-4  # of the fits that are compared on held-out windows
@@ -40,6 +40,7 @@ DRAWS = 100  # resamples of time
 MOST_FILLED = 0.01  # share of a target's cells; with more, only observed ones are tested
 PLAUSIBLE = 0.05  # p-value of the inputs that are tried alone
 MOST_PLAUSIBLE, MOST_PAIRED = 40, 14  # of them, and of those whose products are tried
+TARGETS_AT_ONCE, FEW_TARGETS = 8, 100  # tried together, where there are more than a few
 HINT, MOST_HINTING = 3.5, 20_000  # t-value of a product that makes it worth a fit; windows for it
 
 Array = npt.NDArray[np.float64]
@@ -107,7 +108,8 @@ class _Ladder:
         self.p_values = np.ones((self.columns, self.inputs.steps * self.inputs.variables))
         self.allowed = np.ones(self.p_values.shape, dtype=bool)
         self.smallest = np.ones_like(self.p_values)  # over the models of all inputs
-        self.best: dict[int, _Fit] = {}
+        self.best: dict[int, _Fit] = {}  # of the models of all inputs
+        self.tested: dict[int, _Tested] = {}  # by the best of all models
         self.thinned: dict[int, tuple[Sample, Sample]] = {}
         self.lines: _Lines | None = None
 
@@ -121,13 +123,16 @@ class _Ladder:
             self.try_all_targets(self.designs.straight)
             self.try_all_targets(self.designs.curved)
         flat = None if suspects is None else self.inputs.by_input(suspects.values)
-
-        def try_one(target: int) -> None:
-            self.try_plausible(target, None if flat is None else flat[target])
-
+        self.suspects = np.zeros_like(self.allowed) if flat is None else flat
         work = min(self.work_per_target, len(self.early) * MOST_PLAUSIBLE**2)
-        for _ in shared(try_one, self.targets, work):
-            pass  # every target has its own places in the results
+        size = TARGETS_AT_ONCE if len(self.targets) > FEW_TARGETS else 1
+        blocks = in_blocks(self.targets, size)
+        for block, found in zip(
+            blocks, spread(_tried_plausible, self, blocks, size * work), strict=True
+        ):
+            for target, adopted in zip(block, found, strict=True):
+                for tested in adopted:
+                    self._keep(target, tested)
         if is_scarce(self.p_values.shape[1], self.windows):
             self.test_given_parents()
         self.p_values[~self.allowed] = np.nan
@@ -136,7 +141,7 @@ class _Ladder:
         """Take the p-values given plausible parents where no products are in the best model."""
         p_values = ConditionalTests(self.early + self.late, self.designs, self.allowed).p_values()
         for target in self.targets:
-            if not self.best[target].design.is_joint:
+            if not self.tested[target].is_joint:
                 self.p_values[target] = p_values[target]
 
     def try_all_targets(self, design_of: Callable[[Index], Design]) -> None:
@@ -152,9 +157,11 @@ class _Ladder:
                 continue
             fit = self._fit(design, targets, WORK)
             for place, target in enumerate(targets):
-                smallest = np.minimum(self.smallest[target, inputs], fit.p_values[place])
+                smallest = np.minimum(self.smallest[target, inputs], fit.tested.p_values[place])
                 self.smallest[target, inputs] = smallest
-                self._keep_if_better(target, fit)
+                if target not in self.best or fit.is_better(self.best[target], target):
+                    self.best[target] = fit
+                    self._keep(target, fit.tested)
 
     def screen(self) -> None:
         """Of very many inputs only those that a screen finds are tried; see regression.screen.
@@ -172,31 +179,32 @@ class _Ladder:
         target, place = np.nonzero(taken)
         self.smallest[target, input_of[place]] = PLAUSIBLE / 2
 
-    def try_plausible(self, target: int, suspects: npt.NDArray[np.bool_] | None) -> None:
-        """Fit models of the plausible inputs alone to one target."""
+    def adopted(self, target: int) -> list[_Fit]:
+        """Models of the plausible inputs alone, each better for one target than those before."""
         few = self._plausible(self.smallest[target], MOST_PLAUSIBLE)
-        if len(few) and (self.allowed[target].sum() > MANY or target not in self.best):
-            self._try(target, self.designs.straight(few))
-            self._try(target, self.designs.curved(few))
+        found = [self.best[target]] if target in self.best else []
+        before = len(found)
+        if len(few) and (self.allowed[target].sum() > MANY or not found):
+            self._try(target, self.designs.straight(few), found)
+            self._try(target, self.designs.curved(few), found)
         rank = self.smallest[target].copy()
-        if suspects is not None:
-            believed = suspects & self.allowed[target]
-            rank[believed] = np.minimum(rank[believed], PLAUSIBLE / 2)
+        believed = self.suspects[target] & self.allowed[target]
+        rank[believed] = np.minimum(rank[believed], PLAUSIBLE / 2)
         paired = self._plausible(rank, MOST_PAIRED)
-        fitted = target in self.best
-        if len(paired) > 1 and fitted and self._hints_at_products(target, paired):
-            self._try(target, self.designs.pairs(paired))
+        if len(paired) > 1 and found and self._hints_at_products(target, paired, found[-1]):
+            self._try(target, self.designs.pairs(paired), found)
+        return found[before:]
 
     def stability(self, level: float) -> Array:
         """Share of resamples of each target column's model with p <= level, which the columns of
         a label share."""
         levels = level / np.array([self.inputs.tests(v) for v in self.inputs.coding.of_column])
         found = np.zeros_like(self.p_values)
-        for fit in {id(fit): fit for fit in self.best.values()}.values():
-            shares = fit.tests.stability(levels[fit.targets], DRAWS, np.random.default_rng(0))
-            for place, target in enumerate(fit.targets):
-                if self.best[target] is fit:
-                    found[target, fit.design.inputs] = shares[place]
+        for one in {id(one): one for one in self.tested.values()}.values():
+            shares = one.tests.stability(levels[one.targets], DRAWS, np.random.default_rng(0))
+            for place, target in enumerate(one.targets):
+                if self.tested[target] is one:
+                    found[target, one.inputs] = shares[place]
         return found
 
     def _plausible(self, p_values: Array, most: int) -> Index:
@@ -208,9 +216,12 @@ class _Ladder:
         most = min(MOST_FEATURES, len(self.early) / WINDOWS_PER_FEATURE)
         return design.width <= most
 
-    def _try(self, target: int, design: Design) -> None:
+    def _try(self, target: int, design: Design, found: list[_Fit]) -> None:
+        """Append the model to those found if it is clearly better than the last of them."""
         if self._affords(design):
-            self._keep_if_better(target, self._fit(design, [target], self.work_per_target))
+            fit = self._fit(design, [target], self.work_per_target)
+            if not found or fit.is_better(found[-1], target):
+                found.append(fit)
 
     def _fit(self, design: Design, targets: list[int], work: float) -> _Fit:
         width = design.width
@@ -241,18 +252,14 @@ class _Ladder:
             self.thinned[most] = early, self.late.at_most(round(most * HELD_OUT))
         return self.thinned[most]
 
-    def _keep_if_better(self, target: int, fit: _Fit) -> None:
-        if target in self.best:
-            before = self.best[target]
-            if not clearly_better(before.of(target, before.errors), fit.of(target, fit.errors)):
-                return
-        self.best[target] = fit
-        self.p_values[target, fit.design.inputs] = fit.p_values[fit.targets.index(target)]
+    def _keep(self, target: int, tested: _Tested) -> None:
+        self.tested[target] = tested
+        self.p_values[target, tested.inputs] = tested.p_values[tested.targets.index(target)]
 
-    def _hints_at_products(self, target: int, inputs: Index) -> bool:
+    def _hints_at_products(self, target: int, inputs: Index, best: _Fit) -> bool:
         """Whether products of the inputs have to do with what the best model leaves unexplained,
         which is far cheaper to ask than to fit them."""
-        design, best = self.designs.factors(inputs), self.best[target]
+        design = self.designs.factors(inputs)
         left = best.of(target, best.left)[:, None]
         factors = torch.cat([design.features(batch) for batch in self.hinting.batches(BATCH)])
         squares = (factors * left).square()
@@ -260,6 +267,26 @@ class _Ladder:
         for own in design.groups:
             t[np.ix_(own, own)] = 0.0  # products are of different inputs
         return bool(t.abs().max() > HINT)
+
+
+def _tried_plausible(ladder: _Ladder, targets: Sequence[int]) -> list[list[_Tested]]:
+    """The tests of every target in models of its plausible inputs, each better than before."""
+    return [[fit.tested for fit in ladder.adopted(target)] for target in targets]
+
+
+@dataclass(frozen=True, eq=False)
+class _Tested:
+    """The tests of some inputs of some target columns: what is kept of a fit."""
+
+    inputs: Index
+    targets: list[int]
+    tests: Wald
+    is_joint: bool  # products of inputs are in the model
+
+    @cached_property
+    def p_values(self) -> Array:
+        """(target, input)."""
+        return self.tests.p_values
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,13 +337,14 @@ class _Fit:
         """What belongs to one of the targets, of values (window, target)."""
         return values[:, self.targets.index(target)]
 
-    @cached_property
-    def tests(self) -> Wald:
-        return Wald.of(self.sample, self.design, self.targets, self.moments)
+    def is_better(self, other: _Fit, target: int) -> bool:
+        """Whether it clearly forecasts a target better than another model does."""
+        return clearly_better(other.of(target, other.errors), self.of(target, self.errors))
 
     @cached_property
-    def p_values(self) -> Array:
-        return self.tests.p_values
+    def tested(self) -> _Tested:
+        tests = Wald.of(self.sample, self.design, self.targets, self.moments)
+        return _Tested(self.design.inputs, self.targets, tests, self.design.is_joint)
 
     @cached_property
     def left(self) -> Tensor:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from forecause.forecast.predictor import HasTerms, KnowsEffects, Predictor, part
 from forecause.regression.least_squares import damped, precision, solved
 from forecause.regression.scan import InputGroups
 from forecause.regression.splines import BENDS, Splines
+from forecause.spreading import spread
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -98,18 +99,49 @@ def candidate_evidence(
     sums = np.zeros((*shape, len(folds) * BLOCKS_RESAMPLED, 2))
     errors = np.zeros_like(targets)
     views = [_FoldView(inputs, fold, candidates) for fold in folds]
-    for target in range(shape[0]):
-        tests = [
-            _TargetTest(view, own[target], targets[view.fold.test, target])
-            for view, own in zip(views, predictors, strict=True)
-        ]
-        for test in tests:
-            errors[test.view.fold.test, target] = test.observed - test.forecast
-        for group in range(shape[1]) if wanted is None or wanted[target] else ():
-            statistics[target, group], sums[target, group] = _pooled_statistic(tests, group)
-            relevance[target, group] = np.mean([test.energy(group) for test in tests])
+    common = _Asked(targets, views, predictors, wanted)
+    each = spread(_of_target, common, range(shape[0]))
+    if any(isinstance(one, KnowsEffects) for own in predictors for one in own):
+        each = map(partial(_of_target, common), range(shape[0]))  # they answer for all at once
+    for target, found in enumerate(each):
+        statistics[target], relevance[target], sums[target] = found.of_groups
+        for view, left in zip(views, found.errors, strict=True):
+            errors[view.fold.test, target] = left
     p_values = np.where(relevance > 0, ndtr(-statistics), 1.0)
     return Evidence(p_values, statistics, relevance, errors, sums)
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """What the tests of all targets share; see candidate_evidence."""
+
+    targets: Array
+    views: list[_FoldView]
+    predictors: Sequence[Sequence[Predictor]]
+    wanted: npt.NDArray[np.bool_] | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """What was found about one target."""
+
+    of_groups: tuple[Array, Array, Array]  # statistics, relevance (group,), sums (group, block, 2)
+    errors: list[Array]  # (fold,) of the rows that were tested on
+
+
+def _of_target(asked: _Asked, target: int) -> _Found:
+    tests = [
+        _TargetTest(view, own[target], asked.targets[view.fold.test, target])
+        for view, own in zip(asked.views, asked.predictors, strict=True)
+    ]
+    groups = len(asked.views[0].candidates.groups)
+    statistics, relevance = np.zeros(groups), np.zeros(groups)
+    sums = np.zeros((groups, len(tests) * BLOCKS_RESAMPLED, 2))
+    for group in range(groups) if asked.wanted is None or asked.wanted[target] else ():
+        statistics[group], sums[group] = _pooled_statistic(tests, group)
+        relevance[group] = np.mean([test.energy(group) for test in tests])
+    errors = [test.observed - test.forecast for test in tests]
+    return _Found((statistics, relevance, sums), errors)
 
 
 def _pooled_statistic(tests: Sequence[_TargetTest], group: int) -> tuple[float, Array]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,6 +38,23 @@ class BoostedTrees:
     def predict(self, inputs: Array) -> Array:
         """(row,) of inputs (row, input)."""
         return np.asarray(self.model.predict(inputs[:, self.reads]), dtype=np.float64)
+
+    def part(self, inputs: Array, columns: Index) -> Array:
+        """The sum (row,) of the trees that split by any of some columns."""
+        read, wanted = inputs[:, self.reads], set(columns.tolist())
+        found = np.zeros(len(inputs))
+        categories = self.model._bin_mapper.make_known_categories_bitsets()
+        for (tree,), split_by in zip(self.model._predictors, self._split_by, strict=True):
+            if not wanted.isdisjoint(split_by):
+                found += tree.predict(read, *categories, 1)
+        return found
+
+    @cached_property
+    def _split_by(self) -> list[frozenset[int]]:
+        """The columns of the inputs that every tree splits by."""
+        nodes = (tree.nodes for (tree,) in self.model._predictors)
+        inner = (own["feature_idx"][own["is_leaf"] == 0] for own in nodes)
+        return [frozenset(self.reads[places].tolist()) for places in inner]
 
 
 @dataclass(frozen=True, eq=False)

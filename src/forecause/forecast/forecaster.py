@@ -22,6 +22,7 @@ from forecause.regression.residuals import Residuals
 
 LEAST_NOISE = 1e-6  # of a target's variance: a perfect forecast still has a likelihood
 
+MOST_AT_ONCE = 2048  # windows that are forecast, unless the forecaster asks for fewer
 WINDOWS_PER_INPUT = 3  # a domain with fewer learns from all domains
 
 
@@ -305,11 +306,11 @@ def over_windows(
     forecaster: Forecaster,
     windows: Windows,
     measure: Callable[[Window], Tensor],
-    batch_size: int = 2048,
 ) -> Tensor:
     """`measure` (batch, target), such as `forecaster.errors`, of all windows, on the CPU."""
     device = next(iter(forecaster.state_dict().values())).device
-    return torch.cat([measure(b.to(device)).cpu() for b in windows.batches(batch_size)])
+    size = forecaster.windows_per_pass or MOST_AT_ONCE
+    return torch.cat([measure(b.to(device)).cpu() for b in windows.batches(size)])
 
 
 def parameter_count(module: nn.Module) -> int:

@@ -6,7 +6,7 @@ do, which are cheap to look at.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +15,12 @@ from torch import Tensor
 from forecause.data.windows import Windows
 from forecause.regression import scan
 from forecause.regression.splines import Splines
+from forecause.spreading import in_blocks, spread
 
 STRICT_LEVEL = 0.0005  # chance to take one target of a system without joint functions for another
 MOST_MULTIPLIED = 14  # inputs of a target
 MOST_WINDOWS = 4000  # that are looked at
+COLUMNS_AT_ONCE = 8  # targets
 
 Array = npt.NDArray[np.float64]
 
@@ -37,12 +39,23 @@ def columns_with_products(
     numeric = np.isin(np.arange(looked.shape[1]), looked.panel.coding.numeric_columns)
     is_curved = np.tile(numeric, looked.shape[0])
     level = STRICT_LEVEL / left.shape[1]
-    found = []
-    for column, places in enumerate(strongest[:, :MOST_MULTIPLIED].numpy()):
-        own = inputs[:, places[is_curved[places]]].astype(np.float64)
-        if _follows_product(own, left[:, column], level):
-            found.append(column)
-    return frozenset(found)
+    places = strongest[:, :MOST_MULTIPLIED].numpy()
+    own = [[int(i) for i in some[is_curved[some]]] for some in places]
+    blocks = in_blocks(range(len(own)), COLUMNS_AT_ONCE)
+    found = spread(_following, (inputs, left, own, level), blocks)
+    return frozenset(column for part in found for column in part)
+
+
+def _following(
+    data: tuple[npt.NDArray[np.float32], Array, list[list[int]], float], columns: Sequence[int]
+) -> list[int]:
+    """Those of some columns whose residuals follow a product of two of their own inputs."""
+    inputs, left, own, level = data
+    return [
+        column
+        for column in columns
+        if _follows_product(inputs[:, own[column]].astype(np.float64), left[:, column], level)
+    ]
 
 
 def _follows_product(inputs: Array, residual: Array, level: float) -> bool:

@@ -27,6 +27,10 @@ class Residuals:
         """Values (window, variable) of these rows; unbroken stretches begin at `starts`."""
         return cls(values, rows, np.searchsorted(starts, rows, side="right"))
 
+    def at(self, rows: Index) -> Array:
+        """Those of the windows with these rows of the panel, (window, variable)."""
+        return self.values[np.searchsorted(self.rows, rows)]
+
     def correlation(self, lag: int, least: float = 0.0) -> tuple[Array, Array]:
         """Correlation of each variable now with each `lag` rows earlier, and its p-value.
 

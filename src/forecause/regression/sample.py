@@ -64,7 +64,8 @@ class Design:
 
     def features(self, rows: Tensor) -> Tensor:
         """Features (window, feature) in float64 of windows as rows; see Sample."""
-        return self.transform(rows[:, self.places].double())
+        chosen = rows.index_select(1, torch.from_numpy(self.places))  # far faster than rows[:, ...]
+        return self.transform(chosen.double())
 
     @property
     def width(self) -> int:

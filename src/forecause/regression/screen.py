@@ -15,12 +15,12 @@ import torch
 from torch import Tensor
 
 from forecause.regression.moments import Moments
-from forecause.threads import shared
+from forecause.spreading import spread
 
 WIDE, WIDE_IF_SHORT, WINDOWS_PER_INPUT = 1500, 1000, 2  # inputs; see is_wide
 ROUNDS = (15, 8, 8, 8)  # inputs added in each, besides the one that is always taken
 SCREENED = 1 + sum(ROUNDS)  # at most
-INPUTS_AT_ONCE, NUMBERS = 2048, 8_000_000
+TARGETS_AT_ONCE, NUMBERS = 64, 8_000_000
 RIDGE = 1e-3
 GENEROUS = 0.7  # standard errors below the best of inputs without effect: about three get in
 
@@ -42,7 +42,9 @@ class Screened:
 
     def values(self, past: Tensor, some: Tensor) -> Tensor:
         """The inputs of some targets (target, window, input) out of past (window, input)."""
-        return past[:, self.inputs[some]].transpose(0, 1) * self.taken[some, None]
+        own = self.inputs[some]
+        chosen = past.index_select(1, own.flatten()).unflatten(1, own.shape)
+        return chosen.transpose(0, 1) * self.taken[some, None]
 
     def mask(self, inputs: int) -> Tensor:
         """Whether each of so many inputs was taken, (target, input)."""
@@ -60,17 +62,46 @@ def screened_inputs(
     reach: forty that did so by chance would together explain much of a short record, and every
     test beside them would promise too much.
     """
-    past, targets = past.float(), targets.float() - targets.float().mean(0)
-    sizes = past.norm(dim=0).clamp(min=1e-12)
+    past = past.float()
+    common = _Screen(
+        past,
+        targets.float() - targets.float().mean(0),
+        past.norm(dim=0).clamp(min=1e-12),
+        always,
+        allowed,
+    )
+    blocks = torch.arange(len(always)).split(TARGETS_AT_ONCE)
+    work = 2.0 * len(ROUNDS) * past.numel() * TARGETS_AT_ONCE
+    parts = list(spread(_screened, common, blocks, work))
+    return Screened(
+        torch.cat([part.inputs for part in parts]), torch.cat([part.taken for part in parts])
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Screen:
+    """What the screens of all targets share."""
+
+    past: Tensor  # (window, input)
+    targets: Tensor  # (window, target), centred
+    sizes: Tensor  # (input,) norms of the inputs
+    always: Tensor  # (target,)
+    allowed: Tensor | None  # (target, input)
+
+
+def _screened(screen: _Screen, some: Tensor) -> Screened:
+    """The inputs of some targets (target,)."""
+    past, targets = screen.past, screen.targets[:, some]
+    allowed = None if screen.allowed is None else screen.allowed[some]
     beaten = math.sqrt(2 * math.log(past.shape[1])) - GENEROUS
     least = beaten / math.sqrt(len(past))  # as a correlation
-    taken = torch.ones(len(always), 1, dtype=torch.bool)
-    if allowed is not None:
-        taken = allowed.gather(1, always[:, None])
-    chosen = Screened(always[:, None], taken)
+    always = screen.always[some, None]
+    taken = torch.ones_like(always, dtype=torch.bool)
+    chosen = Screened(always, taken if allowed is None else allowed.gather(1, always))
     for count in ROUNDS:
         left = residual_of_chosen(past, targets, chosen)
-        scores = _scores(past, left / left.norm(dim=0).clamp(min=1e-12)) / sizes
+        left = left / left.norm(dim=0).clamp(min=1e-12)
+        scores = (left.T @ past).abs() / screen.sizes  # (target, input)
         if allowed is not None:
             scores.masked_fill_(~allowed, -1.0)
         best = scores.scatter_(1, chosen.inputs, -2.0).topk(count, dim=1)
@@ -85,29 +116,19 @@ def chosen_moments(past: Tensor, targets: Tensor, chosen: Screened) -> Moments:
     """Moments of every target on its chosen inputs, a regression each; 0 where none was taken."""
     windows, count = len(past), chosen.inputs.shape[1]
     pieces = torch.arange(len(chosen.inputs)).split(max(1, NUMBERS // (windows * count)))
-
-    def summed(some: Tensor) -> Moments:
-        outcome = targets[:, some].T[..., None]
-        return Moments.summed([(chosen.values(past, some).double(), outcome.double())])
-
-    parts = list(shared(summed, pieces, 2 * len(pieces[0]) * windows * count**2))
+    work = 2.0 * len(pieces[0]) * windows * count**2
+    parts = list(spread(_summed, (past, targets, chosen), pieces, work))
     gram, cross, square = (
         torch.cat([getattr(part, name) for part in parts]) for name in ("gram", "cross", "square")
     )
     return Moments(windows, gram, cross, square)
 
 
-def _scores(past: Tensor, left: Tensor) -> Tensor:
-    """|sum over windows of input times what is left|, (target, input)."""
-    found = torch.empty(left.shape[1], past.shape[1])
-
-    def fill(some: Tensor) -> None:
-        found[:, some] = (left.T @ past[:, some]).abs()
-
-    pieces = torch.arange(past.shape[1]).split(INPUTS_AT_ONCE)
-    for _ in shared(fill, pieces, 2 * left.numel() * len(pieces[0])):
-        pass  # every piece has its own places
-    return found
+def _summed(data: tuple[Tensor, Tensor, Screened], some: Tensor) -> Moments:
+    """The moments of some targets (target,)."""
+    past, targets, chosen = data
+    outcome = targets[:, some].T[..., None]
+    return Moments.summed([(chosen.values(past, some).double(), outcome.double())])
 
 
 def residual_of_chosen(past: Tensor, targets: Tensor, chosen: Screened) -> Tensor:
@@ -115,14 +136,10 @@ def residual_of_chosen(past: Tensor, targets: Tensor, chosen: Screened) -> Tenso
     left = torch.empty_like(targets)
     windows, count = len(past), chosen.inputs.shape[1]
 
-    def fill(some: Tensor) -> None:
+    for some in torch.arange(targets.shape[1]).split(max(1, NUMBERS // (windows * count))):
         own = chosen.values(past, some)
         own = own - own.mean(1, keepdim=True)
         gram = own.mT @ own + RIDGE * windows * torch.eye(count)
         outcome = targets[:, some].T[..., None]
         left[:, some] = (outcome - own @ torch.linalg.solve(gram, own.mT @ outcome))[..., 0].T
-
-    pieces = torch.arange(targets.shape[1]).split(max(1, NUMBERS // (windows * count)))
-    for _ in shared(fill, pieces, 2 * len(pieces[0]) * windows * count**2):
-        pass  # every piece has its own places
     return left

@@ -11,6 +11,8 @@ from forecause.graph.lagged import LaggedGraph
 
 CIRCLE = 14  # up to this many variables a circle reads best
 GROUPED_FROM = 25  # with more variables, the matrix puts linked ones side by side
+ROUNDS, LEAST_ROUNDS = 120, 16  # of moving variables; each takes time by their squared number
+MANY = 500  # variables; with more there are fewer rounds
 WIDE = 1.45  # width over height of the picture
 
 Array = npt.NDArray[np.float64]
@@ -90,9 +92,10 @@ def _springs(pull: Array) -> Array:
     import networkx as nx
 
     network = nx.from_numpy_array(pull)
-    found = nx.spring_layout(network, k=2.2 / np.sqrt(len(pull)), iterations=120, seed=0)
+    rounds = int(np.clip(ROUNDS * (MANY / len(pull)) ** 2, LEAST_ROUNDS, ROUNDS))
+    found = nx.spring_layout(network, k=2.2 / np.sqrt(len(pull)), iterations=rounds, seed=0)
     places = _evened(np.array([found[i] for i in range(len(pull))]))
-    for _ in range(60):
+    for _ in range(rounds // 2):
         places = _filled(places + _pushes(places))
     return places
 

@@ -29,9 +29,9 @@ from forecause.edges.nested_models import WORK as TEST_WORK
 from forecause.edges.reading import READ_WINDOWS
 from forecause.errors import InputError
 from forecause.forecast.forecaster import ForecasterSettings
-from forecause.forecast.models.additive import Additive
+from forecause.forecast.models import LEARNERS, Additive, Dictionary
 from forecause.forecast.models.separate import MANY
-from forecause.forecast.selection import Plan, Share, seeded_build
+from forecause.forecast.selection import Plan, Share, learners, seeded_build
 from forecause.forecast.training.loop import TrainedSettings, backward
 from forecause.regression.screen import ROUNDS, is_wide
 
@@ -44,6 +44,13 @@ HOPELESS = 1.5  # times the machine's memory, beyond which no run is begun
 STATISTICS = 15  # numbers about every candidate
 EARLIEST = 1 / 6  # of its longest training, after which a network without success gives up
 STARTUP = 1.0  # second, of whatever is not counted
+FEW_TAKE_LESS, FEW_TAKE_MORE = 0.5, 2.0  # times what is counted: 9 of 10 runs lie between
+LEARNED = "learners' tests"
+MOST_LEARNED_WINDOWS = 20_000  # of learners
+LEARNER_WORK = {"dictionary": 1e4, "trees": 3e4, LEARNED: 1.5e5}  # per window, input and target
+EFFECT_ROWS, EFFECT_TERMS = 5_000, 140  # of the regression of a target, about
+PRODUCT_WORK = 2e8  # of a look for products of a target's strongest inputs
+SCREEN_SHARE = 0.3  # of the speed of products that the screen for very many inputs reaches
 
 
 @dataclass(frozen=True)
@@ -54,33 +61,54 @@ class Cost:
     memory_gb: float
     steps: Mapping[str, int] = field(default_factory=dict)  # at most, of every network
     indivisible: frozenset[str] = frozenset()  # networks that have no half of their width
+    unsure: frozenset[str] = frozenset()  # stages that wait for a sign of joint functions
 
     @property
     def total(self) -> float:
+        """Of all stages, whatever is found."""
         return sum(self.seconds.values())
 
     @property
     def least(self) -> float:
-        """The same if every network stops as early as networks that fall behind do."""
-        trained = sum(self.seconds[kind] for kind in self.steps if kind in self.seconds)
-        return self.total - (1 - EARLIEST) * trained
+        """Few runs take less: nothing is found that is joint, networks stop early."""
+        return FEW_TAKE_LESS * sum(
+            seconds * (EARLIEST if stage in self.steps else 1.0)
+            for stage, seconds in self.seconds.items()
+            if stage not in self.unsure
+        )
+
+    @property
+    def most(self) -> float:
+        """Few runs take more."""
+        return FEW_TAKE_MORE * self.total
 
     @property
     def sentence(self) -> str:
-        """The total, what most of it is for, and the memory."""
+        """The range, what most of it is for, and the memory."""
         stage = max(self.seconds, key=lambda name: self.seconds[name])
-        least, most = in_words(self.least), in_words(self.total)
-        time = f"{least} to {most}, the longer if no network stops early" if least != most else most
+        least, most = in_words(self.least), in_words(self.most)
+        why = ", the longer where effects are joint" if self.unsure else ""
+        time = most if least == most else f"{least} to {most}"
         return (
-            f"Expecting about {time} (of that {in_words(self.seconds[stage])} "
-            f"for the {stage}) and {self.memory_gb:.1f} GB."
+            f"Expecting about {time}{why} (of that up to {in_words(self.seconds[stage])} for the "
+            f"{stage}) and {self.memory_gb:.1f} GB."
         )
 
 
-def expected_cost(windows: Windows, tried: Sequence[ForecasterSettings]) -> Cost:
-    """What fitting these forecasters to the windows, reading and testing them will take."""
-    seconds = {"start": STARTUP, "tests": test_seconds(windows)}
-    steps, indivisible = {}, set()
+def expected_cost(
+    windows: Windows, tried: Sequence[ForecasterSettings], always: bool | None = None
+) -> Cost:
+    """What fitting these forecasters to the windows, reading and testing them will take.
+
+    Unless `always` is true, of several those that are no closed form are only fitted where there
+    is a sign that they could win.
+    """
+    seconds = {
+        "start": STARTUP,
+        "tests": test_seconds(windows),
+        "effects": effect_seconds(windows),
+    }
+    steps, indivisible, unsure = {}, set(), set()
     for spec in tried:
         settings = spec.sized(windows.inputs)
         kind = settings.kind
@@ -93,15 +121,38 @@ def expected_cost(windows: Windows, tried: Sequence[ForecasterSettings]) -> Cost
                 steps[kind] = most
             if settings.halved() == settings:
                 indivisible.add(kind)
+        elif type(settings) in LEARNERS:
+            seconds[kind] = learner_seconds(windows, settings.kind)
         else:
             seconds[kind] = fit_seconds(windows, settings.features(windows.inputs))
-    return Cost(seconds, memory_gb(windows, tried), steps, frozenset(indivisible))
+        if len(tried) > 1 and not always and not settings.closed_form and kind != Dictionary.kind:
+            unsure.add(kind)
+    if unsure and learners(windows):
+        seconds[LEARNED] = learner_seconds(windows, LEARNED)
+        unsure.add(LEARNED)
+    return Cost(
+        seconds, memory_gb(windows, tried), steps, frozenset(indivisible), frozenset(unsure)
+    )
+
+
+def learner_seconds(windows: Windows, kind: str) -> float:
+    """Of dictionaries, of trees, or of both on two parts of time with their tests: all of these
+    grow with windows, inputs and targets."""
+    count = min(len(windows), MOST_LEARNED_WINDOWS)
+    return LEARNER_WORK[kind] * count * windows.inputs * windows.shape[1] / matmul_speed()
+
+
+def effect_seconds(windows: Windows) -> float:
+    """Of the intervals of all edges: a regression of each target, and a look for products."""
+    rows, terms = min(len(windows), EFFECT_ROWS), min(windows.inputs, EFFECT_TERMS)
+    each = 4 * rows * terms**2 + PRODUCT_WORK
+    return windows.shape[1] * each / (TEST_SHARE * matmul_speed())
 
 
 def fit_seconds(windows: Windows, features: int) -> float:
     """Of a closed form: its Gram matrix, and solutions for every penalty and left-out block."""
     if is_wide(windows.inputs, len(windows)):
-        return screen_work(windows) / matmul_speed()
+        return screen_work(windows) / (SCREEN_SHARE * matmul_speed())
     count = min(len(windows), FIT_WORK / features**2)
     return (2 * count * features**2 + SOLUTIONS * features**3 / 3) / matmul_speed()
 
@@ -189,13 +240,13 @@ def matmul_speed(size: int = 512, dtype: torch.dtype = torch.float64) -> float:
 
 
 def best_of(call: Callable[[], object], times: int) -> float:
-    """The least seconds of several calls."""
+    """The least processor seconds of several calls: what others do on the machine counts little."""
     taken = []
     for _ in range(times):
-        start = time.perf_counter()
+        start = time.process_time()
         call()
-        taken.append(time.perf_counter() - start)
-    return min(taken)
+        taken.append(time.process_time() - start)
+    return max(min(taken), 1e-9)
 
 
 USEFUL_STEPS = 600  # with fewer a network is halved, and if that is not enough left out

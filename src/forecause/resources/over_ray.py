@@ -12,7 +12,16 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from forecause.errors import InputError, MissingExtra
-from forecause.resources.workers import Answer, Workers, died, perform, received
+from forecause.resources.workers import (
+    RETRIES,
+    Answer,
+    Workers,
+    died,
+    perform,
+    portable,
+    received,
+)
+from forecause.threads import one_thread
 
 TURN = 0.5  # seconds
 KNOCK = 5.0  # seconds for a cluster to open the door
@@ -46,6 +55,58 @@ def answers(
     finally:
         for left in running:
             ray.cancel(left, force=True)
+
+
+class RayHelpers:
+    """Does the pieces of a run's stages as Ray tasks; see forecause.spreading."""
+
+    def __init__(self, workers: Workers) -> None:
+        self.workers = workers
+
+    def each(
+        self, function: Callable[[Any, Any], Any], common: Any, items: Sequence[Any]
+    ) -> Iterator[Any]:
+        """`function(common, item)` of every item, in order.
+
+        `common` is put where every machine fetches it once, and every worker unpacks it once. A
+        piece whose worker died is done again by another.
+        """
+        ray = connect(self.workers)
+        task = ray.remote(max_retries=RETRIES, num_cpus=1)(_piece)
+        kept = ray.put(common)
+        running = [task.remote(function, [kept], item) for item in items]
+        number = 0
+        try:
+            for number, one in enumerate(running, 1):
+                _first_ready(ray, [one])
+                try:
+                    found, error = ray.get(one)
+                except ray.exceptions.RayError as failed:
+                    error = died(number - 1, RETRIES + 1, f"as {type(failed).__name__}").error
+                if error is not None:
+                    raise error
+                yield found
+        finally:
+            for left in running[number:]:
+                ray.cancel(left, force=True)
+
+
+_UNPACKED: dict[str, Any] = {}  # the common part that this worker had last
+
+
+def _piece(function: Callable[[Any, Any], Any], kept: list[Any], item: Any) -> Any:
+    """What a worker does: the result, or the error that the function raised."""
+    import ray
+
+    (reference,) = kept
+    if reference.hex() not in _UNPACKED:
+        _UNPACKED.clear()
+        _UNPACKED[reference.hex()] = ray.get(reference)
+    try:
+        with one_thread():
+            return function(_UNPACKED[reference.hex()], item), None
+    except Exception as error:
+        return None, portable(error)
 
 
 def _first_ready(ray: Any, running: list[Any]) -> Any:

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from forecause.errors import ForecauseError, InputError
+from forecause.spreading import helped_by
 
 RETRIES = 2  # of a piece whose worker died
 THREADS = "OMP_NUM_THREADS"
@@ -96,6 +97,21 @@ class Isolation:
     log: Path | None = None  # what pieces print and complain; None: where this process does
 
 
+@contextmanager
+def helping(workers: Workers) -> Iterator[None]:
+    """The stages of a run inside are spread over Ray, if the workers are there.
+
+    Processes on this machine are no help: its threads do the same work without copies.
+    """
+    if workers.ray is None:
+        yield
+        return
+    from forecause.resources.over_ray import RayHelpers
+
+    with helped_by(RayHelpers(workers)):
+        yield
+
+
 def fan_out(
     function: Callable[[Item], Result],
     items: Sequence[Item],
@@ -140,7 +156,7 @@ def perform(function: bytes, item: bytes) -> bytes:
     try:
         return pickle.dumps((pickle.loads(function)(pickle.loads(item)), None))
     except Exception as error:
-        return pickle.dumps((None, _portable(error)))
+        return pickle.dumps((None, portable(error)))
 
 
 def received(number: int, answer: bytes) -> Answer[Any]:
@@ -293,7 +309,7 @@ def _end_together() -> None:
     watcher.start()
 
 
-def _portable(error: Exception) -> Exception:
+def portable(error: Exception) -> Exception:
     """The error, or one like it if it cannot be pickled."""
     try:
         pickle.loads(pickle.dumps(error))

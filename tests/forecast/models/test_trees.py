@@ -5,7 +5,7 @@ import torch
 
 import forecause as fc
 from fitted import fit_forecaster
-from forecause.forecast.boosted_trees import grown, held_out_rows
+from forecause.forecast.boosted_trees import BoostedTrees, grown, held_out_rows
 from systems import edge_set, windows_of
 
 
@@ -45,3 +45,16 @@ def test_what_is_forbidden_is_not_read():
     moved = past.clone()
     moved[:, 0, 0] += 3
     torch.testing.assert_close(model(moved)[:, 2], model(past)[:, 2], atol=0, rtol=0)
+
+
+def test_what_an_input_does_is_read_from_the_trees_that_split_by_it():
+    rng = np.random.default_rng(4)
+    inputs = rng.normal(size=(600, 6))
+    target = inputs[:, 1] * inputs[:, 4] + 0.3 * rng.normal(size=600)
+    reads = np.array([1, 2, 4])
+    trees = BoostedTrees(reads, grown(inputs[:, reads], target, held_out_rows(600), 0))
+    moved = inputs.copy()
+    moved[:, 4] += rng.normal(size=600)
+    own = trees.part(inputs, np.array([4])) - trees.part(moved, np.array([4]))
+    np.testing.assert_allclose(own, trees.predict(inputs) - trees.predict(moved), atol=1e-12)
+    assert not trees.part(inputs, np.array([0, 5])).any()

@@ -15,6 +15,7 @@ import numpy as np
 from forecause.data.cells import Missing, numbers
 from forecause.data.scratch import is_large, new_array
 from forecause.data.sources.rawtable import Array, RawTable, check_names, raw_table, reading
+from forecause.data.sources.stored import remember_origin
 from forecause.errors import InputError, MissingExtra
 
 ROWS, COLUMNS = 1 << 16, 8  # decoded together; a column takes about 10 MB beside its rows
@@ -71,6 +72,9 @@ class ParquetTable(RawTable):
             for place, name in enumerate(names):
                 if name not in plain:
                     made[:, place] = numbers(name, _column(file, name), missing)
+        if len(plain) == len(names):
+            files = parquet_files(self.path) if self.path.is_dir() else [self.path]
+            remember_origin(made, files, names)
         return made
 
     @cached_property

@@ -19,6 +19,7 @@ from forecause.forecast.backward import PLAIN, Rules
 from forecause.forecast.boosted_trees import LEAVES, MOST_TREES, grown, held_out_rows
 from forecause.forecast.forecaster import FitData, Forecaster, ForecasterSettings
 from forecause.forecast.models.by_domain import by_domain
+from forecause.spreading import spread
 
 NODES = 2 * LEAVES - 1  # of one tree
 DEPTH = LEAVES - 1  # steps from its root to its farthest leaf
@@ -120,14 +121,13 @@ class TreesModel(Forecaster):
         inputs, targets = batch.past.flatten(1).double().numpy(), batch.target.double().numpy()
         late = held_out_rows(len(inputs))
         allowed = self.get_buffer("allowed").flatten(1).cpu().numpy()
-        for target in fit_data.columns or range(self.n_variables):
+        columns = fit_data.columns or range(self.n_variables)
+        common = inputs, targets, late, allowed, fit_data.seed
+        for target, (model, reads) in zip(
+            columns, spread(_grown_for, common, columns), strict=True
+        ):
             fit_data.progress.step("growing trees", target / self.n_variables)
-            reads = np.flatnonzero(allowed[target])
-            if len(reads) > MOST_READ:
-                first = grown(inputs[:, reads], targets[:, target], late, fit_data.seed)
-                reads = np.sort(reads[np.argsort(-_gains(first, len(reads)))[:MOST_READ]])
             if len(reads):
-                model = grown(inputs[:, reads], targets[:, target], late, fit_data.seed)
                 self._set(target, model, reads)
             else:
                 self.get_buffer("intercept")[target] = float(targets[:, target].mean())
@@ -150,6 +150,18 @@ class TreesModel(Forecaster):
             for name, values in put.items():
                 buffer = self.get_buffer(name)
                 buffer[target, tree, :count] = torch.from_numpy(values).to(buffer.dtype)
+
+
+def _grown_for(
+    common: tuple[Array, Array, npt.NDArray[np.bool_], npt.NDArray[np.bool_], int], target: int
+) -> tuple[Any, npt.NDArray[np.int64]]:
+    """The trees of one target and the inputs that they read, which may be none."""
+    inputs, targets, late, allowed, seed = common
+    reads = np.flatnonzero(allowed[target])
+    if len(reads) > MOST_READ:
+        first = grown(inputs[:, reads], targets[:, target], late, seed)
+        reads = np.sort(reads[np.argsort(-_gains(first, len(reads)))[:MOST_READ]])
+    return (grown(inputs[:, reads], targets[:, target], late, seed) if len(reads) else None), reads
 
 
 def _nodes(model: Any) -> list[npt.NDArray[Any]]:
