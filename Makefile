@@ -60,7 +60,7 @@ bench: $(READY)
 # transformer gets in minutes. An estimated hour on one idle core; a stopped run goes on.
 PAPER := --half --rows 10000 --seeds 1 --limit 1800 --jobs 1 --results bench-paper/results --quiet
 RIVALS := var-fdr,pcmci+,granger,granger-pairwise,dynotears,var-lingam,random-oracle
-STUDY = $(BIN)/forecause bench $(1) $(PAPER) --out docs/benchmarks/$(1)
+STUDY = $(BIN)/forecause bench $(1) $(PAPER) --out docs/benchmarks/$(or $(2),$(1))
 paper: $(READY)
 	$(call STUDY,nonlinearity) --methods forecause,dot,$(RIVALS)
 	$(call STUDY,highdim-linear) --methods forecause,dot,$(RIVALS) --columns Base,n=25
@@ -78,7 +78,10 @@ paper: $(READY)
 	$(call STUDY,uncertainty)
 	$(call STUDY,cnn) --columns Linear,CAM-M,CAM-PL+M,MLP-Add,MLP-Cat,k=10
 	$(call STUDY,rows) --rows 2000,10000,50000
+	$(call STUDY,domain-index,paper-domain-index) --methods forecause,dot-index,dot --columns regular,extreme
+	$(call STUDY,post-processing,paper-post-processing)
 	$(BIN)/python -m forecause_bench.overview
+	$(BIN)/python -m forecause_bench.paper_curve
 
 # Builds what would be published, checks it, and uses the wheel in a clean environment.
 release: $(READY)

@@ -125,7 +125,7 @@ def test_selection_rules_and_their_limits():
     assert steady.graph.adjacency.equals(ratio >= least)
     strict = fc.discover(values, 2, forecaster="linear", select="fdr", fdr=1e-12)
     assert edge_set(strict.graph) <= CHAIN_EDGES
-    with pytest.raises(fc.InputError, match=r"setting fdr=2: Input should be less than 1"):
+    with pytest.raises(fc.InputError, match=r"setting fdr=2: it should be less than 1"):
         fc.discover(values, 2, fdr=2)
     with pytest.raises(fc.InputError, match="There is no option 'speed'"):
         fc.discover(values, 2, speed=9)

@@ -51,7 +51,7 @@ def river() -> fc.Discovery:
 
 def large() -> fc.Discovery:
     """A hundred variables."""
-    table = fc.simulate(nodes=100, max_lag=3, rows=4000, in_degree=1.5, seed=0).frame()
+    table = fc.simulate(nodes=100, max_lag=3, rows=3000, in_degree=1.5, seed=0).frame()
     return fc.discover(table, max_lag=3, forecaster="linear")
 
 

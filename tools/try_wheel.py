@@ -1,6 +1,7 @@
 """Install the wheel of dist/ into a clean environment and use it there: `make release`.
 
-Runs `forecause demo` and the Python lines of the README, on a table that it simulates.
+Runs `forecause demo` and the Python lines of the README, on a table that it simulates; the study
+is not part of the wheel, and `forecause bench` must say where it is.
 """
 
 import os
@@ -42,6 +43,11 @@ def main() -> None:
         run("python", "lines.py")
         if not Path(folder, "report.html").exists():
             sys.exit("The lines of the README wrote no report.")
+        asked = [str(programs / "forecause"), "bench"]
+        told = subprocess.run(asked, cwd=folder, env=plain, capture_output=True, text=True)
+        print("$ forecause bench", told.stderr, sep="\n", flush=True)  # noqa: T201
+        if told.returncode != 2 or "pip install forecause-bench" not in told.stderr:
+            sys.exit("The command bench did not say which package it is part of.")
 
 
 if __name__ == "__main__":

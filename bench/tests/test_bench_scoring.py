@@ -1,13 +1,20 @@
 """What is kept of a graph: per segment where the truth has segments, oracles apart."""
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
 
 from forecause.graph import LaggedGraph, empty_scores
 from forecause.graph.metrics import score_graph
-from forecause_bench.scoring import ceiling, oracle_scores, score_against, score_answer
+from forecause_bench.scoring import (
+    ceiling,
+    oracle_scores,
+    reachable,
+    score_against,
+    score_answer,
+)
 
 NAMES = ("a", "b", "c")
 FIRST = LaggedGraph.from_edges(NAMES, 2, [("a", "b", 1), ("b", "c", 2)])
@@ -68,3 +75,20 @@ def test_the_ceiling_of_three_edges_per_target_is_that_of_the_best_such_graph():
     best += [(source, target, 1) for target in "cd" for source in "abc"]
     graph = LaggedGraph.from_edges(truth.variables, 1, best)
     assert ceiling(truth) == pytest.approx(score_answer(graph, truth)["metrics"]["lagged"]["f1"])
+
+
+def test_what_a_number_of_edges_can_reach_is_the_best_f1_over_all_graphs_with_it():
+    variables = ["a", "b"]
+    every = [(source, target, 1) for source in variables for target in variables]
+    truth = LaggedGraph.from_edges(variables, 1, [every[0], every[2]])  # a <- a and a <- b
+    found = LaggedGraph.from_edges(variables, 1, [every[0], every[1]])  # one edge for each target
+    pairs = list(combinations(every, 2))
+    scores = {
+        pair: score_against(LaggedGraph.from_edges(variables, 1, pair), truth)["lagged"]["f1"]
+        for pair in pairs
+    }
+    one_each = [pair for pair in pairs if pair[0][1] != pair[1][1]]
+    assert reachable(found, truth) == {
+        "reachable_per_target": pytest.approx(max(scores[pair] for pair in one_each)),
+        "reachable_overall": pytest.approx(max(scores.values())),
+    }

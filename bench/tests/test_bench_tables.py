@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from forecause_bench import published
 from forecause_bench.aggregate import Entry, Results
 from forecause_bench.document import Text, to_html, to_markdown
 from forecause_bench.tables import document, entry_text, metric_table
@@ -143,6 +144,25 @@ def test_several_answers_of_a_method_are_rows_of_their_own():
     assert table["DOT: gradient"][0] == "**0.75±0.00**"
     assert table["DOT: gradient"][1] == "not run"
     assert "DOT: of another suite" not in table
+
+
+def test_a_rule_with_a_fixed_number_of_edges_names_what_it_can_reach():
+    ceilings = {"reachable_per_target": 0.6, "reachable_overall": 0.7}
+    labels = ("top-1 per target", "top-6 overall", "threshold")
+    suite = made_suite(methods=("dot",), answers={"dot": labels})
+    answers = [answer(0.5, label=label, **ceilings) for label in labels]
+    results = Results(suite, [result("dot", seed, *answers) for seed in (0, 1)])
+    found = rows(
+        metric_table(results, results.rows(oracle=False), results.columns(), "f1").markdown()
+    )
+    cells = [found[f"DOT: {label}"][0].strip("*") for label in labels]
+    assert cells == ["0.50±0.00 of 0.60", "0.50±0.00 of 0.70", "0.50±0.00"]
+
+
+def test_the_page_says_how_long_the_published_model_was_trained():
+    page = to_markdown(document(Results(made_suite(methods=("dot",)), []), [], []))
+    assert f"{published.STEPS} steps" in page
+    assert f"last {published.COOLDOWN}" in page
 
 
 def test_rows_can_be_the_columns_of_one_table_per_cell():

@@ -3,7 +3,7 @@
 import pytest
 
 from forecause_bench.jobs import Store, jobs_of
-from forecause_bench.overview import PANELS, overview
+from forecause_bench.overview import LABELS, PANELS, PUBLISHED, overview
 from forecause_bench.run import command, narrowed, run_suite
 from forecause_bench.suites import SUITES, find_suite
 from made_results import answer
@@ -35,9 +35,9 @@ def test_the_overview_shows_what_is_finished_beside_the_paper(tmp_path):
     )
     store.save(jobs_of(suite)[0], {"status": "done", "answers": [answer(0.5)]})
     figure = overview(store)
-    panel = dict(zip((p.title for p in PANELS), figure.axes, strict=True))["Hidden causes"]
+    panel = dict(zip((p.title for p in PANELS), figure.axes, strict=True))["Hidden causes (linear)"]
     lines = {line.get_label(): line.get_xydata() for line in panel.lines}
-    ((x, f1),) = lines["DOT, the paper's model as reproduced"]
+    ((x, f1),) = lines[LABELS["dot"]]
     assert (x, f1) == (pytest.approx(2, abs=0.2), 0.5)
-    assert lines["DOT in the paper"][:, 1].tolist() == [0.95, 0.86, 0.80, 0.60]
-    assert not len(lines["Forecause"])
+    assert lines[PUBLISHED][:, 1].tolist() == [0.95, 0.86, 0.80, 0.60]
+    assert not len(lines[LABELS["forecause"]])

@@ -62,3 +62,21 @@ def test_every_segment_has_a_graph_of_its_own(tiny):
     whole, *parts = (a.scores.values for a in (found[0].graph, *found[0].graph.domains.values()))
     assert all((part != whole).any() for part in parts)
     assert 0 <= score_answer(found[0].graph, system.graph)["metrics"]["lagged"]["f1"] <= 1
+
+
+def test_refinement_starts_from_the_graph_with_three_edges_per_target(tiny):
+    panel = simulate(nodes=3, max_lag=2, rows=400, in_degree=1.0, seed=1).panel
+    found = {a.label: len(a.graph) for a in published.refined_latent(panel, 2, 0)}
+    assert found["as discovered"] == 9 >= found["refined"]
+    labels = [answer.label for answer in published.refined_instantaneous(panel, 2, 0)]
+    assert labels == ["as discovered (lagged)", "refined by PCMCI+", "refined by DYNOTEARS"]
+
+
+def test_a_model_that_is_told_the_segment_differs_from_one_that_is_not(tiny):
+    system = simulate(nodes=3, max_lag=2, rows=400, in_degree=1.0, segments=2, seed=1)
+    told, untold = (
+        answer(system.panel, 2, 0)[0].graph
+        for answer in (published.told_the_segment, published.shallow)
+    )
+    assert set(told.domains) == set(untold.domains)
+    assert (told.scores.values != untold.scores.values).any()

@@ -30,24 +30,26 @@ def test_every_table_and_figure_of_the_study_has_a_suite():
         "nonlinearity", "latent", "noise", "ns-regular", "ns-extreme", "low-drift", "variants",
         "top-k", "cnn", "uncertainty", "interventions", "domain-index", "post-processing",
         "domains", "regimes", "pretraining", "rows", "scaling", "wide", "screening", "speed",
-            "nulls",        "nulls-linked", "alerts", "effects", "gaps", "hourly", "hard",
+        "nulls", "nulls-linked", "alerts", "effects", "gaps", "hourly", "hard", "own-tests",
+        "ranking",
         "causaltime", "dream3", "netsim", "lorenz96", "cdml", "rivers",
     }  # fmt: skip
 
 
 @pytest.mark.parametrize("cell", CELLS.values(), ids=lambda cell: cell.name)
 def test_every_column_can_be_made(cell):
-    panel, truth = system_of(
-        {"system": cell.system, "rows": 120, "seed": 4}
-    )  # the largest of a family
+    system = dict(cell.system)
+    if system.get("nodes", 0) > 100:  # a table has more rows than columns
+        system["nodes"] = 100
+    panel, truth = system_of({"system": system, "rows": 120, "seed": 4})
     assert len(panel.values) == 120
     assert panel.variables == truth.variables
-    assert truth.max_lag == cell.system["max_lag"]
-    if "maker" in cell.system:
+    assert truth.max_lag == system["max_lag"]
+    if "maker" in system:
         return
-    found = simulate(rows=120, seed=4, **cell.system)
-    assert panel.values.shape == (120, cell.system["nodes"])
-    assert len(found.graph.domains) == (0 if "segments" not in cell.system else len(found.systems))
+    found = simulate(rows=120, seed=4, **system)
+    assert panel.values.shape == (120, system["nodes"])
+    assert len(found.graph.domains) == (0 if "segments" not in system else len(found.systems))
 
 
 @pytest.mark.parametrize("suite", SUITES.values(), ids=lambda suite: suite.name)

@@ -41,10 +41,10 @@ class InputError(ForecauseError, ValueError):
 class MissingExtra(InputError, ImportError):
     """An optional dependency is not installed."""
 
-    def __init__(self, package: str, extra: str) -> None:
+    def __init__(self, package: str, extra: str, of: str = "forecause") -> None:
         super().__init__(
             f"This needs the package {package!r}, which is not installed; "
-            f"try: pip install 'forecause[{extra}]'"
+            f"try: pip install '{of}[{extra}]'"
         )
 
 

@@ -264,7 +264,7 @@ def run_method(data: Any, config: Config, run: Run) -> Discovery:
     alerts = find_alerts(windows, fitted, graph)
     windows = replace(windows, panel=replace(panel, notes=(*read.notes, *run.notes)))
     graph = with_grades(graph, doubted=any(alert.grave for alert in alerts))
-    graph = with_effects(graph, windows)
+    graph = with_effects(graph, windows, config.edges.fdr if config.edges.tested else None)
     return Discovery(
         graph=graph,
         relevance=tested.whole,

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import importlib
 import logging
+import math
 import sys
+from html import escape
+from time import monotonic
 from types import TracebackType
 from typing import Any, Self
 
@@ -88,14 +91,16 @@ class TerminalProgress(Progress):
         from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
         from rich.progress import Progress as Bar
 
+        console = Console(stderr=True)
         self.bar = Bar(
             TextColumn("{task.description}", markup=False),
             BarColumn(),
             TimeElapsedColumn(),
             TextColumn("left:"),
             TimeRemainingColumn(),
-            console=Console(stderr=True),
+            console=console,
             transient=True,
+            disable=not console.is_terminal,  # remarks are printed all the same
         )
         self.tasks: dict[str, Any] = {}
 
@@ -126,35 +131,46 @@ class TerminalProgress(Progress):
 
 
 class NotebookProgress(Progress):
-    """One line of text in a notebook's output that is rewritten as the work goes on."""
+    """A bar in a notebook's output that moves as the work goes on and is gone when it is done."""
 
-    WIDTH = 30  # characters of the bar
+    APART = 0.1  # seconds between two updates of the same stage
 
     def __init__(self) -> None:
         self.handle: Any = None
+        self.stage, self.remark = "", ""
+        self.shown = -math.inf  # when
 
     def step(self, what: str, share: float) -> None:
-        filled = round(self.WIDTH * min(max(share, 0.0), 1.0))
-        self._show(f"{what} [{'#' * filled}{'.' * (self.WIDTH - filled)}]")
+        share, now = min(max(share, 0.0), 1.0), monotonic()
+        if what == self.stage and share < 1 and now - self.shown < self.APART:
+            return
+        self.stage, self.shown = what, now
+        bar = f'<progress max="1" value="{share:.3f}"></progress>'
+        self._show(f"{what} {share:.0%} {self.remark}", f"{bar} {self._words(f'{share:.0%}')}")
 
     def say(self, sentence: str) -> None:
-        self._show(sentence)
+        self.remark = sentence
+        self._show(sentence, self._words(""))
 
     def close(self) -> None:
         if self.handle is not None:
-            self._show("")
+            self._show("", "")
 
-    def _show(self, text: str) -> None:
+    def _words(self, share: str) -> str:
+        parts = (self.stage, share, self.remark)
+        return f"<small>{escape(' · '.join(part for part in parts if part))}</small>"
+
+    def _show(self, plain: str, html: str) -> None:
         display = importlib.import_module("IPython.display").display
-        line = {"text/plain": text}
+        shown = {"text/plain": plain, "text/html": html}
         if self.handle is None:
-            self.handle = display(line, raw=True, display_id=True)
+            self.handle = display(shown, raw=True, display_id=True)
         else:
-            self.handle.update(line, raw=True)
+            self.handle.update(shown, raw=True)
 
 
 def usual_progress() -> Progress:
-    """A line in a notebook, silence anywhere else."""
+    """A bar in a notebook, silence anywhere else."""
     ipython = sys.modules.get("IPython")  # never imported for this alone
     shell = ipython.get_ipython() if ipython is not None else None
     return NotebookProgress() if type(shell).__name__ == "ZMQInteractiveShell" else QUIET

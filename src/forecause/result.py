@@ -44,8 +44,11 @@ class Result:
 
     @property
     def scores(self) -> xr.DataArray:
-        """What edges were chosen by, (target, source, lag)."""
-        return self.relevance["relevance"]
+        """What candidates are ranked by, (target, source, lag).
+
+        Their relevance; where tests choose the edges, less of it the less chance is excluded.
+        """
+        return self.relevance.get("score", self.relevance["relevance"])
 
     @property
     def doubts(self) -> tuple[str, ...]:

@@ -71,6 +71,7 @@ class SavedTerms(Saved):
     cycles: list[SavedCycle]
     knots: list[FiniteFloat]
     shifts: list[NonNegativeInt]
+    odd_days: list[tuple[int, int]] = []
 
 
 class SavedTimeCourse(Saved):

@@ -16,7 +16,7 @@ _flags = ContextVar("flags", default=False)
 # Flags whose value may be any text up to the end of its clause; lists in Python.
 NAMED = (
     r"--(time|series|domain|labels|missing) (?!or |and |to |with |if )"
-    r"(.+?)(?= makes |[.;,]?(?: |$))"
+    r"('[^']*'|.+?)(?= makes |[.;,]?(?: |$))"
 )
 # Flags with a value that can be nothing else, flags that are true, and the bare name of a flag.
 VALUES = "auto|none|drop|local|cpu|linear|additive|transformer|gradient|top-k"

@@ -11,13 +11,10 @@ import forecause as fc
 from forecause.config import Config
 from forecause.data.panel import Panel
 from forecause.data.time_course import TimeCourse, positions_of, time_taken_out
-from forecause.data.time_search import (
-    calendar_periods,
-    find_time_terms,
-    step_f_values,
-    wave_f_values,
-)
+from forecause.data.time_cycles import calendar_periods
+from forecause.data.time_search import find_time_terms
 from forecause.data.time_terms import Cycle, TimeTerms
+from forecause.data.time_tests import step_f_values, wave_f_values
 from forecause.errors import InputError
 
 Array = npt.NDArray[np.float64]
@@ -89,6 +86,76 @@ def test_weekdays_begin_at_midnight_wherever_the_table_begins() -> None:
     explained = course.explained(0, np.arange(rows))
     assert (explained - (steps - steps.mean(0))).var() < 0.05 * steps.var()
     assert TimeCourse.from_json(course.to_json()).terms == course.terms
+
+
+def weekday_levels(rows: int, seed: int, columns: int = 4) -> Array:
+    """Another level on each day of the week, of hourly rows that begin on a Monday."""
+    levels = 3 * np.random.default_rng(seed).normal(size=(7, columns))
+    return np.asarray(levels[np.arange(rows) // 24 % 7])
+
+
+def hours(rows: int) -> npt.NDArray[np.datetime64]:
+    return np.asarray(np.datetime64("2024-01-01T00", "h") + np.arange(rows))  # a Monday
+
+
+@pytest.mark.parametrize(("rows", "stamped"), [(300, True), (1000, True), (1000, False)])
+def test_midnight_is_found_without_time_stamps_where_there_is_a_day(
+    rows: int, stamped: bool
+) -> None:
+    day = 2 * np.sin(2 * np.pi * np.arange(rows)[:, None] / 24 + np.arange(4))
+    values = autoregression(rows, 4, 5) + day + weekday_levels(rows, 6)
+    terms = find_time_terms(values, hours(rows) if stamped else None)
+    (week,) = [cycle for cycle in terms.cycles if cycle.parts]
+    assert week.period == 168
+    assert week.shift % 24 == 0
+
+
+def test_few_rounds_of_a_week_are_a_cycle_and_random_walks_have_none() -> None:
+    week = 2 * np.sin(2 * np.pi * np.arange(300)[:, None] / 168 + np.arange(5))
+    terms = find_time_terms(autoregression(300, 5, 2) + week, hours(300))
+    assert [(cycle.period, cycle.name) for cycle in terms.cycles] == [(168.0, "week")]
+    assert not terms.knots
+    for seed in range(10):
+        walks = np.random.default_rng(seed).normal(size=(300, 5)).cumsum(0)
+        assert not find_time_terms(walks, hours(300))
+
+
+def test_days_unlike_their_weekday_are_found_and_no_others() -> None:
+    rows, free = 1200, [9, 22, 33]  # a Wednesday, a Tuesday, a Saturday
+    normal, day = weekday_levels(rows, 6), np.arange(rows) // 24
+    sunday = np.where(np.isin(day, free)[:, None], weekday_levels(rows, 6)[6 * 24], normal)
+    values = autoregression(rows, 4, 5)
+    assert find_time_terms(values + normal, hours(rows)).odd_days == ()
+    terms = find_time_terms(values + sunday, hours(rows))
+    assert terms.odd_days == tuple((24 * place, 24 * place + 24) for place in free)
+    assert TimeTerms.from_json(terms.to_json()) == terms
+    assert terms.words[-1] == "3 days that are unlike their weekday, such as holidays"
+
+
+@pytest.mark.parametrize("time", ["dates", "numbers"])
+def test_weekdays_fit_after_a_long_gap_in_time(time: str) -> None:
+    rows = np.r_[:100, 3000:4000]  # the search looks at the second stretch alone
+    day = 2 * np.sin(2 * np.pi * np.arange(4000)[:, None] / 24 + np.arange(4))
+    season = (day + weekday_levels(4000, 6))[rows]
+    stamps = hours(4000)[rows] if time == "dates" else rows
+    frame = table(autoregression(len(rows), 4, 5) + season).assign(time=stamps)
+    course = time_taken_out(Panel.of(frame, time="time"), Config.of()).course
+    assert course is not None
+    explained = course.of_rows(Panel.of(frame, time="time"))
+    assert (explained - (season - season.mean(0))).var() < 0.05 * season.var()
+
+
+def test_a_week_that_is_asked_for_has_weekdays_too() -> None:
+    values = autoregression(1000, 4, 5) + weekday_levels(1000, 6)
+    (week,) = find_time_terms(values, hours(1000), season=(168.0,), trend="none").cycles
+    assert (week.name, week.parts) == ("week", 7)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_twelve_months_that_all_differ_are_one_cycle(seed: int) -> None:
+    months = 2 * np.random.default_rng(seed).normal(size=(12, 4))[np.arange(600) % 12]
+    terms = find_time_terms(autoregression(600, 4, seed + 10) + months)
+    assert [(cycle.period, cycle.harmonics) for cycle in terms.cycles] == [(12.0, 6)]
 
 
 def test_a_week_in_ten_days_of_hours_is_found_where_all_variables_follow_it() -> None:

@@ -90,3 +90,15 @@ def test_a_forbidden_input_is_no_edge():
     run = fc.discover(product_of_three(), max_lag=1, forecaster="dictionary", forbid="a -> d")
     assert ("a", "d", 1) not in edge_set(run.graph)
     assert np.isnan(float(run.relevance["p_value"].sel(target="d", source="a", lag=1)))
+
+
+def test_a_head_for_the_variance_is_tested_on_squared_errors():
+    """v1 follows v0 in its mean and v2 in its spread; a forecaster of means finds the first."""
+    x = np.random.default_rng(0).normal(size=(3000, 3))
+    x[1:, 1] = 0.8 * x[:-1, 0] + np.exp(0.7 * x[:-1, 2]) * x[1:, 1]
+    table = pd.DataFrame(x, columns=["v0", "v1", "v2"])
+    options = {"max_lag": 1, "forecaster": "mlp", "preset": "quick", "select": "fdr", "fdr": 0.01}
+    both = fc.discover(table, head="gaussian", **options)
+    assert edge_set(both.graph) == {("v0", "v1", 1), ("v2", "v1", 1)}
+    mean = fc.discover(table, **options)
+    assert edge_set(mean.graph) == {("v0", "v1", 1)}

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 
-from forecause.edges.select import false_discovery, global_top_k, top_k, uniform
+from forecause.edges.select import discounted, false_discovery, global_top_k, top_k, uniform
 from forecause.errors import InputError
 from forecause.graph.axes import AXES
 from forecause.regression.p_values import adjusted_p_values
@@ -71,3 +71,17 @@ def test_false_discovery_is_benjamini_hochberg_with_a_floor_on_the_share():
 def test_the_false_discovery_rate_must_be_a_share():
     with pytest.raises(InputError, match="between 0 and 1, found 1"):
         false_discovery(RANDOM, RANDOM, 1.0)
+
+
+def test_a_score_is_the_relevance_as_far_as_chance_is_excluded():
+    relevance = scores_of([[[0.5, 0.4, 0.3, 0.2]]])
+    p_values = scores_of([[[1e-9, 1e-6, 1e-3, np.nan]]])
+    found = discounted(relevance, p_values).values.ravel()
+    np.testing.assert_allclose(found[:3], [0.5, 0.4, 0.3 / 16])
+    assert 0 < found[3] < 1e-5  # untested: still ranked by its relevance, behind the others
+
+
+@given(st.lists(st.floats(0, 1), min_size=18, max_size=18))
+def test_a_smaller_p_value_never_lowers_a_score(p_values):
+    p_values = scores_of(np.reshape(p_values, (3, 3, 2)))
+    assert (discounted(RANDOM, p_values / 10) >= discounted(RANDOM, p_values)).all()

@@ -130,3 +130,27 @@ def test_forecasts_have_the_dates_that_follow():
     table = pd.DataFrame({"month": months, "x": rng.normal(size=200), "y": rng.normal(size=200)})
     ahead = fc.discover(table, 1, time="month", forecaster="linear").forecast(2)
     assert ahead.index.strftime("%Y-%m-%d").to_list() == ["2016-09-30", "2016-10-31"]
+
+
+def test_an_edge_that_was_barely_chosen_reaches_nearer_to_zero():
+    rng = np.random.default_rng(5)
+    graph, reached = edge(), []
+    for slope in (0.13, 0.6):
+        values = windows_of(driven(rng.normal(size=400), lambda v, s=slope: s * v, 1.0, rng))
+        plain, chosen = (with_effects(graph, values, fdr).edges.iloc[0] for fdr in (None, 0.05))
+        assert chosen["change"] == plain["change"]
+        assert chosen["change_high"] == plain["change_high"]
+        reached.append(plain["change_low"] - chosen["change_low"])
+    assert reached[0] > 0.01
+    np.testing.assert_allclose(reached[1], 0.0, atol=1e-9)
+
+
+def test_the_allowance_for_being_chosen_is_that_of_simulated_choices():
+    from forecause.effects.intervals import _lower_if_chosen
+
+    rng = np.random.default_rng(6)
+    bar, size = 3.0, 3.4
+    mean = float(_lower_if_chosen(np.array([size]), bar, 0.95)[0])
+    seen = mean + rng.normal(size=2_000_000)
+    chosen = seen[np.abs(seen + rng.normal(size=len(seen))) > bar]
+    np.testing.assert_allclose((chosen <= size).mean(), 0.95, atol=0.003)

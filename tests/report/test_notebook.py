@@ -1,12 +1,14 @@
 """What a notebook shows of a run."""
 
 import re
+import sys
 from dataclasses import replace
 from xml.etree import ElementTree
 
 from matplotlib import pyplot as plt
 
 from forecause.diagnostics.alerts import Alert
+from forecause.progress import NotebookProgress
 from forecause.report.notebook import MOST_VARIABLES, notebook_html
 from report_runs import NASTY, many_variables, three_variables
 
@@ -35,6 +37,38 @@ def test_the_picture_is_an_svg_with_every_name():
 def test_names_are_never_markup():
     text = three_variables(NASTY)._repr_html_()
     assert "<script" not in text
+
+
+class Shown:
+    """What a notebook's display was told, in order."""
+
+    def __init__(self):
+        self.html = []
+
+    def display(self, content, raw, display_id):
+        assert raw
+        assert display_id
+        self.html.append(content["text/html"])
+        return self
+
+    def update(self, content, raw):
+        self.html.append(content["text/html"])
+
+
+def test_progress_is_one_bar_that_moves_and_goes(monkeypatch):
+    shown = Shown()
+    monkeypatch.setitem(sys.modules, "IPython.display", shown)
+    with NotebookProgress() as progress:
+        progress.say("Expecting about <3> s.")
+        progress.step("fitting", 0.0)
+        progress.step("fitting", 0.01)  # at once: not worth a message
+        progress.step("fitting", 1.0)
+    first, start, end, gone = shown.html
+    assert "&lt;3&gt;" in first
+    assert '<progress max="1" value="0.000">' in start
+    assert '<progress max="1" value="1.000">' in end
+    assert "fitting · 100%" in end
+    assert gone == ""
 
 
 def test_an_empty_graph_and_one_of_very_many_variables():

@@ -20,6 +20,7 @@ OF_THE_JOB = (  # not of a graph
 )
 LOWER_IS_BETTER = (
     "shd",
+    "lagged_no_self/shd",
     "fdr",
     "false_cross",
     "missed",

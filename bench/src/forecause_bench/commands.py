@@ -43,7 +43,7 @@ def bench(
     quiet: Quiet = False,
     show: Annotated[bool, typer.Option("--list", help="Show the suites and end.")] = False,
 ) -> None:
-    """Run a benchmark beside the paper's figures; a stopped run continues where it was."""
+    """Run a benchmark beside the paper's figures. A stopped run continues where it was."""
     from forecause_bench.suites import describe_suites, find_suite
 
     if show:
@@ -88,9 +88,9 @@ def pretrain(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Train a transformer on many simulated systems, for discover --forecaster pretrained.
+    """Train a transformer on many simulated systems.
 
-    A stopped run continues where it was.
+    For discover --forecaster pretrained. A stopped run continues where it was.
     """
     from forecause.report import terminal
     from forecause_bench.pretraining import pretrain as run

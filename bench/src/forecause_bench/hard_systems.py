@@ -333,3 +333,31 @@ HARD = Suite(
     "3000 were used to develop the tests. The traps hold functions that hardly any learner can "
     "represent; there the alert `misfit` should speak.",
 )
+
+OWN_TESTS = Suite(
+    "own-tests",
+    "Edges by a network's own p-values, at 10 %",
+    (
+        *[
+            Cell(name, {"nodes": VARIABLES, "max_lag": MAX_LAG, "mechanism": name})
+            for name in ("linear", "monotonic", "mlp-add", "mlp-concat")
+        ],
+        Cell(
+            "PL + monotonic",
+            {"nodes": VARIABLES, "max_lag": MAX_LAG, "mechanism": "piecewise-linear+monotonic"},
+        ),
+        *[
+            Cell(name, {"maker": f"{__name__}:hard", "max_lag": MAX_LAG, "family": name})
+            for name in ("gate-of-two", "product-of-three")
+        ],
+    ),
+    methods=("transformer-tests", "mlp-tests", "var-fdr"),
+    rows=(10_000,),
+    seeds=1,
+    first_seed=3000,
+    limit=3600.0,
+    metrics=("f1", "fdr", "recall"),
+    axis="system",
+    note="The network is fitted on two parts of time and tested on the other part, "
+    "by forecasts alone: `--forecaster transformer --select fdr --fdr 0.1`.",
+)

@@ -91,7 +91,7 @@ HOURLY = Suite(
     seeds=10,
     first_seed=3000,
     limit=300.0,
-    metrics=("lagged_no_self/recall", "false_cross", "lagged_no_self/shd"),
+    metrics=("lagged_no_self/shd", "lagged_no_self/recall", "false_cross"),
     axis="table",
     note="Six variables, two months of hours. "
     + " ".join(f"{kind}: {words}." for kind, words in KINDS.items())

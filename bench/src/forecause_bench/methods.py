@@ -169,6 +169,9 @@ METHODS: dict[str, Method] = {
     "additive": _ours("Forecause, additive", cost=2.0, forecaster="additive"),
     "trees": _ours("Forecause, trees", cost=5.0, forecaster="trees"),
     "linear": _ours("Forecause, linear", cost=2.0, forecaster="linear"),
+    "var-coefficients": _ours(
+        "Standardised VAR coefficients, squared", cost=2.0, forecaster="linear", select="top-k", k=3
+    ),
     "pretrained": _ours("Forecause, pretrained", cost=2.0, forecaster="pretrained"),
     "low-complexity": _ours(
         "Forecause, low complexity", cost=50.0, forecaster="vector", preset="sparse"
@@ -179,6 +182,12 @@ METHODS: dict[str, Method] = {
     "dot-paper": _ours("DOT (the paper's rules)", cost=100.0, preset="paper"),
     "cnn-paper": _ours("CNN (the paper's rules)", forecaster="cnn", **_PAPER_RULES),
     **{name: _rival(name) for name in BASELINES},
+    "pcmci+-gpdc": Method(
+        "PCMCI+ (GPDC)",
+        partial(_study, module="gpdc", name="pcmci_plus_gpdc"),
+        preload=("forecause_bench.gpdc", "tigramite.pcmci"),
+        cost=500.0,
+    ),
     "random-oracle": Method(
         "Random guess (oracle density)",
         oracle_run=_random_at_true_density,
@@ -186,15 +195,20 @@ METHODS: dict[str, Method] = {
     ),
     "selection-rules": _studied("Forecause", "selection_rules"),
     "levels": _studied("Forecause", "error_levels"),
-    "transformer-tests": _ours(
-        "Transformer, its own tests, 10%",
-        cost=200.0,
-        forecaster="transformer",
-        select="fdr",
-        fdr=0.1,
-    ),
+    "ranked": _studied("Forecause", "ways", "ranking"),
+    **{
+        f"{name}-tests": _ours(
+            f"{label}, its own tests, 10%", 200.0, forecaster=name, select="fdr", fdr=0.1
+        )
+        for name, label in (("transformer", "Transformer"), ("mlp", "MLP"))
+    },
     "dot": replace(_studied("DOT", "deep", "published"), main=("",)),
     "dot-shallow": replace(_studied("DOT, 1 layer", "shallow", "published"), main=("",)),
+    "dot-index": replace(
+        _studied("DOT, told the segment", "told_the_segment", "published"), main=("",)
+    ),
+    "dot-latent-refinement": _studied("DOT", "refined_latent", "published"),
+    "dot-instantaneous-refinement": _studied("DOT", "refined_instantaneous", "published"),
     "known-domains": _studied("Forecause, segments known", "known_domains", "domains"),
     "domain-input": _studied("Transformer", "domain_input", "domains"),
     "doubts": _studied("Forecause, doubts", "doubted", "nulls", cost=1.0),

@@ -1,7 +1,7 @@
 """The paper's second figure from our own runs: python -m forecause_bench.overview.
 
-One panel for every axis of the paper: variables, largest lag, mechanism, segments; and the mean
-over all columns. It is drawn from the results that `make paper` keeps.
+One panel for every axis of the paper: mechanism, variables, largest lag, rows, segments, hidden
+causes and noise. It is drawn from the results that `make paper` keeps.
 """
 
 from __future__ import annotations
@@ -21,122 +21,161 @@ from forecause_bench.paper import paper_figure
 from forecause_bench.run import narrowed
 from forecause_bench.suites import find_suite
 
-LINES = {  # method -> colour
-    "forecause": "#0072b2",
-    "dot": "#d55e00",
-    "pcmci+": "#009e73",
-    "var-fdr": "#cc79a7",
-    "var-lingam": "#e69f00",
-    "dynotears": "#56b4e9",
-    "granger": "#999999",
+OURS = {"dot": "#d55e00", "forecause": "#0072b2"}  # drawn last, above the others
+RIVALS = {  # colour and marker
+    "pcmci+": ("#5fae8f", "s"),
+    "var-fdr": ("#c795b8", "^"),
+    "var-lingam": ("#d9b45b", "v"),
+    "dynotears": ("#86c5e8", "D"),
+    "granger": ("#b0b0b0", "P"),
 }
+LABELS = {
+    "forecause": "Forecause, default",
+    "dot": "DOT, the paper's model as reproduced",
+}
+PUBLISHED = "DOT in the paper (larger systems, 50,000 rows)"
 ROWS = 10_000
 
 
 @dataclass(frozen=True)
+class Point:
+    """A column of a suite, what to write below it, and its rows."""
+
+    suite: str
+    column: str
+    text: str
+    rows: int = ROWS
+
+
+@dataclass(frozen=True)
 class Panel:
-    """An axis: the columns of some suites and what to write below each."""
+    """An axis of the paper."""
 
     title: str
-    columns: tuple[tuple[str, str, str], ...]  # suite, column, text below
+    points: tuple[Point, ...]
+
+
+def _along(suite: str, *places: tuple[str, str]) -> tuple[Point, ...]:
+    return tuple(Point(suite, column, text) for column, text in places)
 
 
 PANELS = (
     Panel(
-        "Mechanisms",
-        (
-            ("nonlinearity", "Linear", "linear"),
-            ("nonlinearity", "CAM-M", "monotonic"),
-            ("nonlinearity", "CAM-PL+M", "PL + mon."),
-            ("nonlinearity", "MLP-Add", "MLP"),
-            ("nonlinearity", "MLP-Cat", "MLP, noise in"),
+        "Mechanism",
+        _along(
+            "nonlinearity",
+            ("Linear", "linear"),
+            ("CAM-M", "mono-\ntonic"),
+            ("CAM-PL+M", "piece-\nwise"),
+            ("MLP-Add", "MLP"),
+            ("MLP-Cat", "MLP,\nnoise in"),
         ),
     ),
-    Panel(
-        "Variables (linear)",
-        (("highdim-linear", "Base", "5"), ("highdim-linear", "n=25", "13")),
-    ),
+    Panel("Variables (linear)", _along("highdim-linear", ("Base", "5"), ("n=25", "13"))),
     Panel(
         "Largest lag (linear)",
-        (
-            ("longrange-linear", "Base", "3"),
-            ("longrange-linear", "k=10", "5"),
-            ("longrange-linear", "k=25", "13"),
+        _along("longrange-linear", ("Base", "3"), ("k=10", "5"), ("k=25", "13")),
+    ),
+    Panel(
+        "Rows (MLP, noise in)",
+        tuple(
+            Point("rows", "MLP-concat", text, rows)
+            for rows, text in ((2_000, "2,000"), (10_000, "10,000"), (50_000, "50,000"))
         ),
     ),
     Panel(
-        "Segments (linear, fresh graphs)",
-        (
-            ("ns-regular", "Base", "1"),
-            ("ns-regular", "2 segments", "2"),
-            ("ns-regular", "5 segments", "5"),
-        ),
+        "Segments, linear",
+        _along("ns-regular", ("Base", "1"), ("2 segments", "2"), ("5 segments", "5")),
     ),
     Panel(
-        "Segments (monotonic, own lags)",
-        (("ns-extreme", "2 segments", "2"), ("ns-extreme", "5 segments", "5")),
+        "Segments, monotonic, own lags",
+        _along("ns-extreme", ("2 segments", "2"), ("5 segments", "5")),
     ),
     Panel(
-        "Hidden causes",
-        (
-            ("latent", "Base", "0"),
-            ("latent", "3 Latent", "1"),
-            ("latent", "5 Latent", "2"),
-            ("latent", "10 Latent", "5"),
+        "Hidden causes (linear)",
+        _along("latent", ("Base", "0"), ("3 Latent", "1"), ("5 Latent", "2"), ("10 Latent", "5")),
+    ),
+    Panel(
+        "Noise (linear)",
+        _along(
+            "noise",
+            ("Gaussian", "Gauss"),
+            ("Uniform", "uni-\nform"),
+            ("Mixed", "mixed"),
+            ("Hetero-S", "un-\nequal"),
+            ("Hetero-L", "very un-\nequal"),
         ),
     ),
 )
+Found = Sequence[tuple[Results, Column]]
 
 
 def overview(store: Store, seeds: int = 1) -> Figure:
     """All panels; a method without a result has no point."""
-    figure = Figure(figsize=(11, 5.6))
-    grid = figure.subplots(2, 3)
+    figure = Figure(figsize=(13, 6))
+    grid = figure.subplots(2, 4, sharey=True)
     for axes, panel in zip(grid.flat, PANELS, strict=True):
-        found = [(*_found(store, *place[:2], seeds), place[2]) for place in panel.columns]
-        for place, method in enumerate(LINES):
-            _draw(axes, found, method, shift=0.03 * (place - len(LINES) / 2))
-        _draw_paper(axes, [column for _, column, _ in found])
-        axes.set_xticks(range(len(found)), [text for *_, text in found], fontsize=8)
-        axes.set_title(panel.title, fontsize=10)
-        axes.set_xlim(-0.4, len(found) - 0.6)
-        axes.set_ylim(-0.03, 1.05)
-        axes.grid(axis="y", color="#dddddd", linewidth=0.6)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.tick_params(labelsize=8)
+        found = [_found(store, point, seeds) for point in panel.points]
+        for place, method in enumerate((*RIVALS, *OURS)):
+            _draw(axes, found, method, shift=0.025 * (place - 3))
+        _draw_paper(axes, [column for _, column in found])
+        _dress(axes, panel)
     for axes in grid[:, 0]:
-        axes.set_ylabel("F1 of the lagged graph", fontsize=9)
+        axes.set_ylabel("F1 of the lagged graph")
     handles, labels = grid.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="lower center", ncols=4, frameon=False, fontsize=9)
-    figure.tight_layout(rect=(0, 0.11, 1, 1))
+    order = [labels.index(label) for label in _legend()]
+    figure.legend(
+        [handles[place] for place in order],
+        [labels[place] for place in order],
+        loc="lower center",
+        ncols=4,
+        frameon=False,
+        fontsize=10,
+    )
+    figure.tight_layout(rect=(0, 0.1, 1, 1), h_pad=1.6)
     return figure
 
 
-def _found(store: Store, suite: str, column: str, seeds: int) -> tuple[Results, Column]:
+def _legend() -> list[str]:
+    methods = [*reversed(OURS), *RIVALS]
+    names = [LABELS.get(method, METHODS[method].label) for method in methods]
+    return [*names[:2], PUBLISHED, *names[2:]]
+
+
+def _dress(axes: Axes, panel: Panel) -> None:
+    axes.set_xticks(range(len(panel.points)), [point.text for point in panel.points])
+    axes.set_title(panel.title, fontsize=11, loc="left", fontweight="bold", color="#333333")
+    axes.set_xlim(-0.4, len(panel.points) - 0.6)
+    axes.set_ylim(0, 1.04)
+    axes.set_yticks([0, 0.25, 0.5, 0.75, 1])
+    axes.grid(axis="y", color="#e6e6e6", linewidth=0.7)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(labelsize=9, length=0)
+
+
+def _found(store: Store, point: Point, seeds: int) -> tuple[Results, Column]:
     """One column of a suite at half size, with what is finished of it."""
-    halved = find_suite(suite).halved()
-    chosen = narrowed(halved, rows=[ROWS], seeds=seeds, methods=list(LINES), columns=[column])
+    halved, methods = find_suite(point.suite).halved(), [*RIVALS, *OURS]
+    chosen = narrowed(
+        halved, rows=[point.rows], seeds=seeds, methods=methods, columns=[point.column]
+    )
     known = [result for job in jobs_of(chosen) if (result := store.load(job)) is not None]
     results = Results(chosen, known)
     return results, results.columns()[0]
 
 
-def _draw(
-    axes: Axes, found: Sequence[tuple[Results, Column, str]], method: str, shift: float
-) -> None:
-    entries = [results.entry(Row(method), column, "f1") for results, column, _ in found]
+def _draw(axes: Axes, found: Found, method: str, shift: float) -> None:
+    entries = [results.entry(Row(method), column, "f1") for results, column in found]
     points = [(x + shift, entry.mean) for x, entry in enumerate(entries) if entry.complete]
-    ours = METHODS[method].ours
-    label = "DOT, the paper's model as reproduced" if method == "dot" else METHODS[method].label
-    axes.plot(
-        *(zip(*points, strict=True) if points else ([], [])),
-        color=LINES[method],
-        marker="o",
-        markersize=4,
-        linewidth=2.0 if ours else 1.0,
-        linestyle="-" if ours else "--",
-        label=label,
-    )
+    xs, ys = zip(*points, strict=True) if points else ((), ())
+    label = LABELS.get(method, METHODS[method].label)
+    if method in OURS:
+        colour = OURS[method]
+        axes.plot(xs, ys, "o-", color=colour, markersize=6, linewidth=2.6, label=label, zorder=3)
+        return
+    colour, marker = RIVALS[method]
+    axes.plot(xs, ys, color=colour, marker=marker, markersize=4, linewidth=1.1, label=label)
 
 
 def _draw_paper(axes: Axes, columns: Sequence[Column]) -> None:
@@ -144,7 +183,18 @@ def _draw_paper(axes: Axes, columns: Sequence[Column]) -> None:
     places = [(x, column.cell.paper_column(column.rows)) for x, column in enumerate(columns)]
     found = [(x, paper_figure(*place, "dot", "f1")) for x, place in places if place]
     points = [(x, figure.mean) for x, figure in found if figure]
-    axes.plot(*(zip(*points, strict=True) if points else ([], [])), "kx", label="DOT in the paper")
+    xs, ys = zip(*points, strict=True) if points else ((), ())
+    axes.plot(
+        xs,
+        ys,
+        "D:",
+        color=OURS["dot"],
+        markerfacecolor="white",
+        markersize=5.5,
+        linewidth=1,
+        label=PUBLISHED,
+        zorder=2.5,
+    )
 
 
 def main() -> None:

@@ -23,6 +23,7 @@ from forecause.forecast.selection import FitContext, fit_best
 from forecause.graph import LaggedGraph
 from forecause.graph.lagged import with_domains
 from forecause_bench.methods import Answer
+from forecause_bench.studies import past_latents, with_edges_now
 
 DEEP, SHALLOW = 4, 1  # layers
 STEPS, COOLDOWN = 300, 100
@@ -56,21 +57,52 @@ def settings(layers: int) -> DeepTransformer:
     )
 
 
-def _answers(panel: Panel, max_lag: int, seed: int, layers: int) -> list[Answer]:
+def told_the_segment(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
+    """Four layers, with the number of the segment as a further input."""
+    return _answers(panel, max_lag, seed, DEEP, domain_input=True)[:1]
+
+
+def refined_latent(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
+    """The published graph, and the one without what hidden causes explain."""
+    return past_latents(panel, _own_graph(panel, max_lag, seed))
+
+
+def refined_instantaneous(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
+    """The published graph, and those with edges at lag 0 by either method."""
+    return with_edges_now(panel, _own_graph(panel, max_lag, seed))
+
+
+def _own_graph(panel: Panel, max_lag: int, seed: int) -> LaggedGraph:
+    """LRP and the top 3 per target, of four layers."""
+    windows = Windows.of(panel, max_lag)
+    model, _ = _fit(windows, seed, DEEP)
+    scores = _lrp(_read(model, windows.sample(READ, np.random.default_rng(seed))))
+    return LaggedGraph.from_scores(scores, top_k(scores, K))
+
+
+def _fit(
+    windows: Windows, seed: int, layers: int, *, domain_input: bool = False
+) -> tuple[Forecaster, float]:
+    """The published model, and its held-out loss."""
+    options = ForecastOptions(forecaster=settings(layers), domain_input=domain_input)
+    fitted = fit_best(windows, options, FitContext(seed))
+    return fitted.forecaster, float(fitted.losses[fitted.forecaster.label].mean())
+
+
+def _answers(
+    panel: Panel, max_lag: int, seed: int, layers: int, *, domain_input: bool = False
+) -> list[Answer]:
     """Every readout under every rule; where the panel has segments, a graph for each."""
     windows = Windows.of(panel, max_lag)
-    options = ForecastOptions(forecaster=settings(layers), domain_input=False)
-    fitted = fit_best(windows, options, FitContext(seed))
+    model, loss = _fit(windows, seed, layers, domain_input=domain_input)
     rng = np.random.default_rng(seed)
-    model = fitted.forecaster
     whole = _read(model, windows.sample(READ, rng))
     segments = {
         name: _read(model, windows.in_domain(code).sample(LEAST_READ, rng))
         for code, name in enumerate(panel.domain_names)
     }
-    extra = {"loss": float(fitted.losses[model.label].mean())}
     found = [
-        Answer(_graph(whole, segments, scores, rule), label, extra)
+        Answer(_graph(whole, segments, scores, rule), label, {"loss": loss})
         for label, scores, rule in _ways(windows.inputs, len(panel.variables))
     ]
     if segments:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from forecause.edges.select import global_top_k
 from forecause.graph.lagged import LaggedGraph
@@ -25,7 +26,7 @@ def score_answer(predicted: LaggedGraph, truth: LaggedGraph) -> dict[str, Any]:
     every, between = metrics["lagged"], metrics["lagged_no_self"]
     false = between["fdr"] * between["predicted_edges"]
     every["false_cross"] = false / max(every["predicted_edges"], 1)
-    every |= coverage(predicted, truth)
+    every |= coverage(predicted, truth) | reachable(predicted, truth)
     return {"metrics": metrics, "oracle": oracle_scores(predicted, truth)}
 
 
@@ -74,9 +75,31 @@ def ceiling(truth: LaggedGraph, k: int = K) -> float:
 
 
 def _ceiling(truth: LaggedGraph, k: int) -> float:
-    degrees = truth.adjacency.sum(("source", "lag")).values
+    degrees = _in_degrees(truth)
     hits = np.minimum(degrees, k).sum()
     return float(2 * hits / (k * len(degrees) + degrees.sum()))
+
+
+def reachable(predicted: LaggedGraph, truth: LaggedGraph) -> dict[str, float]:
+    """The best F1 with as many edges as were found, for every target or overall.
+
+    It is the ceiling of a rule that keeps a fixed number of edges.
+    """
+    found = _per_segment(predicted, truth).domains if truth.domains else {"all": predicted}
+    per_target, overall = [], []
+    for name, true in (truth.domains or {"all": truth}).items():
+        kept, causes = _in_degrees(found[name]), _in_degrees(true)
+        total = max(kept.sum() + causes.sum(), 1)
+        per_target.append(2 * np.minimum(kept, causes).sum() / total)
+        overall.append(2 * min(kept.sum(), causes.sum()) / total)
+    return {
+        "reachable_per_target": float(np.mean(per_target)),
+        "reachable_overall": float(np.mean(overall)),
+    }
+
+
+def _in_degrees(graph: LaggedGraph) -> npt.NDArray[np.int64]:
+    return np.asarray(graph.adjacency.sum(("source", "lag")).values, dtype=np.int64)
 
 
 def _per_segment(predicted: LaggedGraph, truth: LaggedGraph) -> LaggedGraph:

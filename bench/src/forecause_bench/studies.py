@@ -39,7 +39,7 @@ HELD_OUT = 0.2  # as in a discovery
 def selection_rules(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
     """The default discovery under rules that need no truth, its own among them."""
     answers, found = _levels(panel, max_lag, seed)
-    scores, q_values = found.scores, found.relevance["q_value"]
+    scores, q_values = found.relevance["relevance"], found.relevance["q_value"]
     for share in (0.0, 0.01):
         chosen = false_discovery(scores, q_values, 0.1, share)
         answers.append(_answer(scores, chosen, f"tests, floor {share:.0%}, 10%"))
@@ -62,7 +62,7 @@ def _levels(panel: Panel, max_lag: int, seed: int) -> tuple[list[Answer], Discov
     alarm = {"misfit": float(any(alert.code == "misfit" for alert in found.alerts))}
     answers = []
     for fdr in (0.02, 0.05, 0.1, 0.2):
-        chosen = false_discovery(found.scores, statistics["q_value"], fdr, least)
+        chosen = false_discovery(statistics["relevance"], statistics["q_value"], fdr, least)
         answer = _answer(found.scores, chosen, f"tests and floor, {fdr:.0%}")
         answers.append(replace(answer, extra=alarm))
     return answers, found
@@ -103,16 +103,21 @@ def _inputs_as_edges(reads: npt.NDArray[np.bool_], windows: Windows) -> list[Ans
 
 def latent_refinement(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
     """The discovered graph, and the one without what hidden causes explain."""
-    graph = discover(panel, max_lag, seed=seed, device="cpu").graph
-    return [
-        Answer(graph, "as discovered"),
-        Answer(refine_latent(panel, graph), "refined"),
-    ]
+    return past_latents(panel, discover(panel, max_lag, seed=seed, device="cpu").graph)
+
+
+def past_latents(panel: Panel, graph: LaggedGraph) -> list[Answer]:
+    """A graph, and what is left of it without what hidden causes explain."""
+    return [Answer(graph, "as discovered"), Answer(refine_latent(panel, graph), "refined")]
 
 
 def instantaneous_refinement(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
     """The discovered graph, and those with edges at lag 0 by either method."""
-    graph = discover(panel, max_lag, seed=seed, device="cpu").graph
+    return with_edges_now(panel, discover(panel, max_lag, seed=seed, device="cpu").graph)
+
+
+def with_edges_now(panel: Panel, graph: LaggedGraph) -> list[Answer]:
+    """A graph of lagged edges, and what either method makes of it and adds at lag 0."""
     return [
         Answer(graph, "as discovered (lagged)"),
         Answer(refine_instantaneous(panel, graph), "refined by PCMCI+"),

@@ -20,9 +20,10 @@ from forecause_bench.calibration import (
 )
 from forecause_bench.effects import EFFECTS
 from forecause_bench.gaps import GAPS
-from forecause_bench.hard_systems import HARD
+from forecause_bench.hard_systems import HARD, OWN_TESTS
 from forecause_bench.hourly import HOURLY
 from forecause_bench.nulls import ALERTS, LINKED, NULLS
+from forecause_bench.ranking import RANKING
 from forecause_bench.real.suites import REAL_SUITES
 from forecause_bench.scaling import SCALING, SCREENING, VERY_WIDE
 from forecause_bench.speed import SPEED
@@ -109,6 +110,7 @@ QUICK = Suite(
 
 LATENTS = ("3 latents", "5 latents", "10 latents")
 INSTANTANEOUS = ("instantaneous 0.5", "instantaneous 1.0")
+NOW = ("instantaneous-refinement", "dot-instantaneous-refinement", "pcmci+-now")
 POOLED = ("var-fdr", "granger", "granger-pairwise", "pcmci+", "dynotears", "var-lingam")
 SEGMENT_WISE = ("var-fdr", "granger", "pcmci+", "dynotears", "var-lingam")
 
@@ -295,7 +297,7 @@ SUITES: dict[str, Suite] = {
                 _own("extreme", segments=5, **EXTREME),
                 _own("regular low-drift", segments=5, drift=LOW_DRIFT),
             ),
-            methods=("domain-input",),
+            methods=("domain-input", "dot-index", "dot"),
             rows=(2_000, 10_000, 50_000),
             seeds=2,
             rows_as_columns=True,
@@ -326,13 +328,19 @@ SUITES: dict[str, Suite] = {
                 *[_own(n, latents=int(n.split()[0]), latent_autoregression=0.8) for n in LATENTS],
                 *[_own(n, instantaneous=float(n.split()[1])) for n in INSTANTANEOUS],
             ),
-            methods=("latent-refinement", "instantaneous-refinement", "pcmci+-now"),
+            methods=(
+                "latent-refinement",
+                "dot-latent-refinement",
+                "instantaneous-refinement",
+                "dot-instantaneous-refinement",
+                "pcmci+-now",
+            ),
             rows=(2_000, 10_000),
             seeds=3,
             limit=600.0,
             only={
-                "latent-refinement": LATENTS,
-                **dict.fromkeys(("instantaneous-refinement", "pcmci+-now"), INSTANTANEOUS),
+                **dict.fromkeys(("latent-refinement", "dot-latent-refinement"), LATENTS),
+                **dict.fromkeys(NOW, INSTANTANEOUS),
             },
             axis="system",
             note="Hidden common causes remember themselves (0.8), so that they confound. "
@@ -383,6 +391,8 @@ SUITES: dict[str, Suite] = {
         GAPS,
         HOURLY,
         HARD,
+        OWN_TESTS,
+        RANKING,
         *REAL_SUITES,
     )
 }

@@ -132,7 +132,7 @@ def discover(
     ray: Ray = None,
     quiet: Quiet = False,
 ) -> None:
-    """Find which variable drives which, with which delay, and write a report."""
+    """Find which variable drives which, with which delay. Writes a report."""
     from forecause.edges.knowledge import read_knowledge
     from forecause.files import examine_file
     from forecause.forecast.training.distributed import joined
@@ -209,7 +209,7 @@ def evaluate(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Forecast held-out rows from several origins, beside seasonal naive and a VAR."""
+    """Forecast held-out rows, beside seasonal naive and a VAR."""
     from forecause import Panel
     from forecause.evaluate import rolling_origin
     from forecause.forecast.training.distributed import joined

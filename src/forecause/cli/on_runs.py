@@ -25,7 +25,7 @@ def report(
         Path | None, typer.Option(help="The page to write.  [default: FOLDER/report.html]")
     ] = None,
 ) -> None:
-    """Write the page of a saved run again, beside another run or the truth."""
+    """Write the page of a saved run again. Another run or the truth may stand beside it."""
     from forecause.graph.lagged import LaggedGraph
     from forecause.store import PAGE, load_run
 
@@ -49,7 +49,7 @@ def effect(
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """How far one variable moves another per standard deviation, with a 90 % interval."""
+    """How far one variable moves another, with a 90 % interval. Per standard deviation."""
     from forecause.report import terminal
     from forecause.store import load_run
 
@@ -76,7 +76,7 @@ def forecast(
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """What comes next, with 80 and 95 % bands; with --hold, what would come."""
+    """What comes next, with 80 and 95 % bands. With --hold, what would come."""
     from forecause.effects.what_if import bands
     from forecause.files import examine_file
     from forecause.report import terminal
@@ -125,7 +125,7 @@ def refine(
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Look past an assumption: hidden common causes, or effects within a row."""
+    """Look for hidden common causes, or effects within a row."""
     from forecause.errors import InputError
     from forecause.files import examine_output
     from forecause.report import terminal
@@ -165,7 +165,7 @@ def power(
     json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Simulate from a saved run, discover again: which edges can be found in such data?"""
+    """Tell which edges can be found in such data. Simulates from a run, and discovers again."""
     from forecause.files import examine_output
     from forecause.report import terminal
     from forecause.store import load_run

@@ -58,7 +58,8 @@ class Settings(BaseModel):
             name = first["loc"][0]
             found = repr(first["input"])
             found = found if len(found) <= 80 else f"{found[:77]}..."
-            raise InputError(f"The setting {name}={found}: {first['msg']}.") from None
+            wrong = first["msg"].replace("Input should", "it should")
+            raise InputError(f"The setting {name}={found}: {wrong}.") from None
 
 
 class ForecasterSpec(Settings):

@@ -6,6 +6,7 @@ A variable of labels has one indicator column per level.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Number
@@ -124,9 +125,10 @@ def _numbers_from_objects(
         )
     if 2 * len(odd) <= present.sum():
         others = f" and {len(odd) - 1} more such cells" if len(odd) > 1 else ""
+        option = "" if "," in str(cell) else f", or say --missing {shlex.quote(str(cell))}"
         raise InputError(
             f"Column {name!r} holds numbers, but {shown} in row {row}{others}; leave the cell "
-            f"empty if the value is missing, or say --missing {cell}."
+            f"empty if the value is missing{option}."
         )
     raise NotNumbers(f"Column {name!r} holds text ({shown} in row {row}).")
 

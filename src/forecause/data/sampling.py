@@ -60,7 +60,8 @@ def sampling_text(time: Timing) -> str:
     if time.get("kind") == "dates" and time.get("step"):
         return "every " + _span(1, time)
     if time.get("kind") == "numbers" and time.get("step"):
-        return f"every {time['step']:g} units of the time column"
+        step = f"{time['step']:g}"
+        return f"every {'unit' if step == '1' else step + ' units'} of the time column"
     return "in the order of the rows"
 
 

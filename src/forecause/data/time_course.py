@@ -17,14 +17,9 @@ import numpy.typing as npt
 
 from forecause.data.gaps import expected
 from forecause.data.scratch import copied, new_array, pieces
-from forecause.data.time_search import (
-    LEAST_CYCLES,
-    Season,
-    TrendName,
-    find_time_terms,
-    rows_since_monday,
-)
-from forecause.data.time_terms import Array, TimeTerms
+from forecause.data.time_cycles import LEAST_CYCLES, rows_since_monday
+from forecause.data.time_search import Season, TrendName, find_time_terms
+from forecause.data.time_terms import Array, Cycle, TimeTerms
 from forecause.regression.least_squares import pseudo_inverse
 
 if TYPE_CHECKING:
@@ -121,6 +116,7 @@ class TimeCourse:
         for what, count in (
             ("a slow trend", sum(bool(one.knots) for one in self.terms)),
             ("new levels", sum(bool(one.shifts) for one in self.terms)),
+            ("days unlike their weekday", sum(bool(one.odd_days) for one in self.terms)),
         ):
             found += [f"{what} in {count} of {len(self.terms)} series"] if count else []
         return found
@@ -251,35 +247,42 @@ class _Look:
     def terms(self, series: int, season: Season, trend: TrendName) -> TimeTerms:
         """What time explains in one series."""
         first, end = series_spans(self.panel)[series]
-        place = self.places[series]
+        place, begin = self.places[series], 0
         rows, total = slice(first, end), int(place[-1]) + 1
         if total > MOST_EMPTY * len(place):  # look at the longest unbroken stretch alone
             rows, trend = self._longest_stretch(first, end), "none"
+            begin = int(place[rows.start - first])
             place = np.arange(rows.stop - rows.start)
-        dates = self.panel.time is not None and self.panel.time.dtype.kind == "M"
-        stamps = self.panel.time[rows] if dates and self.panel.time is not None else None
+        stamps = self._dates(rows)
         grid = self._grid(rows, place)
         if len(grid) <= MOST_SEARCHED:
             found = find_time_terms(grid, stamps, season, trend, self.shifts)
-            return self._from_first_row(replace(found, rows=total), first)
-        since = int(np.searchsorted(place, len(grid) - MOST_SEARCHED))
-        late = None if stamps is None else stamps[since:]
-        cycles = find_time_terms(grid[-MOST_SEARCHED:], late, season, "none").cycles
-        terms = self._from_first_row(TimeTerms(total, cycles), first)
+            return self._from_first_row(replace(found, rows=total), first, begin)
+        begin += len(grid) - MOST_SEARCHED
+        late = int(np.searchsorted(place, len(grid) - MOST_SEARCHED))
+        stamps = None if stamps is None else stamps[late:]
+        cycles = find_time_terms(grid[-MOST_SEARCHED:], stamps, season, "none").cycles
+        terms = self._from_first_row(TimeTerms(total, cycles), first, begin)
         return self._with_averages(grid, terms, trend)
 
-    def _from_first_row(self, terms: TimeTerms, first: int) -> TimeTerms:
-        """Weekdays counted from the first row of the series, wherever they were found."""
-        if not any(cycle.parts for cycle in terms.cycles) or self.panel.time is None:
-            return terms
-        start = self.panel.time[first]
-        return replace(
-            terms,
-            cycles=tuple(
-                replace(c, shift=rows_since_monday(start, c.period)) if c.parts else c
-                for c in terms.cycles
-            ),
-        )
+    def _dates(self, rows: slice) -> npt.NDArray[np.datetime64] | None:
+        """The time stamps of some rows, None where time is no dates."""
+        time = self.panel.time
+        return time[rows] if time is not None and time.dtype.kind == "M" else None
+
+    def _from_first_row(self, terms: TimeTerms, first: int, begin: int) -> TimeTerms:
+        """Terms that were found from position `begin` on, counted from a series' first row."""
+        start = self._dates(slice(first, first + 1))
+
+        def moved(cycle: Cycle) -> Cycle:
+            shift = (cycle.shift - begin) % cycle.period
+            if start is not None:
+                shift = rows_since_monday(start[0], cycle.period)
+            return replace(cycle, shift=shift) if cycle.parts else cycle
+
+        cycles = tuple(map(moved, terms.cycles))
+        odd_days = tuple((one + begin, end + begin) for one, end in terms.odd_days)
+        return replace(terms, cycles=cycles, odd_days=odd_days)
 
     def _grid(self, rows: slice, place: Index) -> Array:
         """The values at every position, (position, column), NaN where there is no row."""

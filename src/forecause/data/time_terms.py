@@ -1,4 +1,4 @@
-"""TimeTerms: cycles, a slow trend and level shifts, as columns that any row's time gives.
+"""TimeTerms: cycles, a slow trend, level shifts and odd days, as columns that any row's time gives.
 
 Time drives every variable, so it is a common cause like any other. The terms can be evaluated for
 any row, also for future ones; `time_search` finds them and `time_course` takes them out.
@@ -45,15 +45,16 @@ class Cycle:
 
 @dataclass(frozen=True)
 class TimeTerms:
-    """What time explains in a table of so many rows: cycles, trend knots and shift rows."""
+    """What time explains in a table of so many rows: cycles, trend, shifts and odd days."""
 
     rows: int
     cycles: tuple[Cycle, ...] = ()
     knots: tuple[float, ...] = ()  # rows between which the trend bends; () is no trend
     shifts: tuple[int, ...] = ()  # first rows of new levels
+    odd_days: tuple[tuple[int, int], ...] = ()  # first row and end of days unlike their weekday
 
     def __bool__(self) -> bool:
-        return bool(self.cycles or self.knots or self.shifts)
+        return bool(self.cycles or self.knots or self.shifts or self.odd_days)
 
     def matrix(self, positions: npt.ArrayLike | None = None) -> Array:
         """The terms at some rows, by default all of the table, (row, term). No intercept.
@@ -69,6 +70,7 @@ class TimeTerms:
             slow = np.clip(time, self.knots[0], self.knots[-1]) if bent else time
             columns += list(spline_terms(slow, self.knots).T)
         columns += [(time >= row).astype(np.float64) for row in self.shifts]
+        columns += [((time >= a) & (time < b)).astype(np.float64) for a, b in self.odd_days]
         return np.stack(columns, axis=1) if columns else np.zeros((len(time), 0))
 
     def _cycle_terms(self, cycle: Cycle, time: Array) -> list[Array]:
@@ -94,7 +96,8 @@ class TimeTerms:
     def from_json(cls, saved: dict[str, Any]) -> TimeTerms:
         """Back from `to_json`."""
         cycles = tuple(Cycle(**cycle) for cycle in saved["cycles"])
-        return cls(saved["rows"], cycles, tuple(saved["knots"]), tuple(saved["shifts"]))
+        odd_days = tuple((first, end) for first, end in saved.get("odd_days", ()))
+        return cls(saved["rows"], cycles, tuple(saved["knots"]), tuple(saved["shifts"]), odd_days)
 
     @property
     def words(self) -> list[str]:
@@ -105,6 +108,10 @@ class TimeTerms:
         if self.shifts:
             rows = ", ".join(f"{row + 1:,}" for row in self.shifts)
             found.append(f"a new level from row {rows} on")
+        if self.odd_days:
+            count = len(self.odd_days)
+            days = "a day that is" if count == 1 else f"{count} days that are"
+            found.append(f"{days} unlike their weekday, such as holidays")
         return found
 
 

@@ -114,8 +114,9 @@ def _skill(losses: pd.DataFrame, graph: LaggedGraph) -> Iterator[Alert]:
         shown = _listed([f"{name} ({share[name]:.2f})" for name in unexplained])
         yield Alert(
             "unpredictable",
-            f"Hardly anything among the columns helps to forecast {shown} (held-out loss over the "
-            "mean's): either nothing drives such a variable, or its causes were not recorded.",
+            f"Hardly anything among the columns helps to forecast {shown}; in brackets, the "
+            "held-out error over the mean's. Either nothing drives such a variable, or its causes "
+            "were not recorded.",
             tuple(unexplained),
         )
     lazy = [name for name in share if naive[name] <= min(share[name], 1)]
@@ -288,7 +289,7 @@ def _changes(windows: Windows, residuals: Residuals) -> Iterator[Alert]:
         names,
         _one_each((effects.p_value < level) & (effects.size > LEAST_GAIN), effects.size, coding),
         [f"{size:.0%} of the noise" for size in effects.size],
-        "What drives {} changes over time (the share that a model of its own for each part would "
+        "What drives {} changes over time (in brackets: what a model for each part would "
         "explain), so one graph cannot be right for all rows; name the regimes with --domain or "
         "find them with --regimes auto.",
     )

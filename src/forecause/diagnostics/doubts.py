@@ -113,7 +113,8 @@ def _memory(errors: Array, looked: Windows) -> Iterator[Doubt]:
         yield Doubt(
             "short-window",
             f"What happened {at} rows earlier still tells about the errors of a straight-line "
-            f"forecast (correlation {strongest:.2f}); try --max-lag {at}.",
+            f"forecast (correlation {strongest:.2f}); try --max-lag {at} or, if that is a season, "
+            f"--season {at}.",
         )
 
 
@@ -140,9 +141,9 @@ def _drifting_cycle(windows: Windows) -> Iterator[Doubt]:
     if best[0] >= LEAST_HUMP:
         yield Doubt(
             "cycle",
-            f"A cycle of about {best[2]:.0f} rows whose length varies makes up {best[1]:.0%} of "
-            f"{best[3]}; add what drives it (daylight, the calendar) as a variable, or name its "
-            "period with --season.",
+            f"A cycle of about {best[2]:.0f} rows is left and makes up {best[1]:.0%} of {best[3]}; "
+            "let --season auto take it out or name its period with --season or, if its length "
+            "varies, add what drives it (daylight, the calendar) as a variable.",
             (best[3],),
         )
 
@@ -191,9 +192,9 @@ def _regimes(design: Array, targets: Array, windows: Windows) -> Iterator[Doubt]
         name = windows.panel.variables[windows.panel.coding.numeric_columns[said[0]]]
         yield Doubt(
             "changing-effects",
-            f"What drives {name} changes {said[1]} (models of their own explain {most:.0%} more of "
-            "its errors); find regimes with --regimes auto, name them with --domain, or explain "
-            "some rows alone with --rows.",
+            f"What drives {name} changes {said[1]}: a model for each part would explain {most:.0%} "
+            "more of its errors. Find regimes with --regimes auto, name them with --domain, or "
+            "explain some rows alone with --rows.",
             (name,),
         )
 

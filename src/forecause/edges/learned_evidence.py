@@ -25,15 +25,13 @@ from forecause.forecast.dictionary_search import (
     triple_cure_scans,
 )
 from forecause.forecast.predictor import Predictor
-from forecause.regression.block_ridge import stretches
-from forecause.regression.p_values import cauchy_combination
+from forecause.regression.p_values import cauchy_combination, gain_over_blocks
 from forecause.regression.scan import InputGroups
 from forecause.spreading import spread
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-BLOCKS_OF_TIME = 20  # over which the learner's gain is judged
 CLEAR_GAIN = 1.0  # standard errors
 LARGEST_P = 0.95  # in a combination, where a p-value of 1 would outweigh any small one
 LEAST_SHARE = 0.003  # of what moves a target, below which an input is not called a cause
@@ -120,7 +118,7 @@ def learned_evidence(
     for fold, fit in zip(folds, fits, strict=True):
         additive_errors[fold.test] = targets[fold.test] - fit.additive.predict(inputs[fold.test])
     waves = wave_p_values(inputs, evidence.errors, candidates)
-    gain = gain_over(additive_errors, evidence.errors)
+    gain = gain_over_blocks(additive_errors**2, evidence.errors**2)
     return LearnedEvidence(
         folds, fits, evidence, waves, additive_errors, targets.var(0), gain, is_rich
     )
@@ -165,17 +163,6 @@ def _stacked(
         stacked_with_trees(m, m.forecast_of(late, inputs, y), inputs, y, seed) if m.atoms else m
         for m, y in zip(models, targets.T, strict=True)
     ]
-
-
-def gain_over(simpler_errors: Array, errors: Array) -> Array:
-    """By how many standard errors, (target,), errors (row, target) are smaller than simpler ones.
-
-    The standard error is that of the mean over blocks of time.
-    """
-    gains = simpler_errors**2 - errors**2
-    means = np.stack([gains[b].mean(0) for b in stretches(len(gains), BLOCKS_OF_TIME)])
-    spread = means.std(0, ddof=1) / np.sqrt(len(means))
-    return np.asarray(means.mean(0) / np.maximum(spread, 1e-12))
 
 
 def _is_rich(predictor: Predictor) -> bool:

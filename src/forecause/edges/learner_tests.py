@@ -105,10 +105,10 @@ class _Part:
     ) -> None:
         """Targets (row, target) are these variables; groups (own,) number the inputs among all."""
         self.data, self.targets, self.variables, self.groups = data, targets, variables, groups
-        size = int(max(data.variable.max(), variables.max())) + 2
+        size = int(max(data.variable.max(), variables.max())) + 1
         place = -1 - np.arange(size)  # of what is no target: any number below zero
         place[variables] = np.arange(len(variables))
-        self.layout = Layout(np.where(data.variable < 0, -size, place[data.variable]), data.lag)
+        self.layout = Layout(place[data.variable], data.lag)
         own_lags = [self.layout.own(t) for t in range(len(variables))]
         self.learned: LearnedEvidence = learned_evidence(
             data.inputs, targets, data.groups, own_lags, data.rows, data.past_shape[0], seed

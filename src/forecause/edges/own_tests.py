@@ -2,24 +2,27 @@
 
 It is fitted on each of two parts of time and asked for forecasts on the other, with every input in
 turn replaced by values that are likely given the others (see projected_covariance). Nothing but
-forecasts is needed.
+forecasts is needed. Where it learns the variance too, what it says of that is tested in the same
+way, on its squared errors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import torch
 import xarray as xr
+from torch import Tensor
 
 from forecause.data.streams import inputs_of
 from forecause.data.windows import Window, Windows
 from forecause.edges.nested_models import DRAWS, MOST_FILLED
 from forecause.edges.projected_covariance import Evidence, Fold, candidate_evidence, time_folds
 from forecause.edges.tested_windows import Array, Index, TestedWindows, by_group
+from forecause.edges.variance import SMALLEST
 from forecause.errors import InputError
 from forecause.forecast.forecaster import Forecaster
 from forecause.regression.p_values import adjusted_p_values
@@ -31,6 +34,8 @@ WINDOWS_PER_INPUT = 6  # at least, of those that are tested on
 BATCH = 1024
 
 Fit = Callable[[Windows], Forecaster]
+Ask = Callable[[Forecaster, Window], Tensor]
+"""What is asked of a forecaster about windows, (batch, variable)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,16 +104,23 @@ class OwnTests:
             )
             for learned, tested in zip(self.learned_rows, self.tested_rows, strict=True)
         ]
-        answers = [
-            _Answers(forecaster, data, fold).of_targets()
-            for forecaster, fold in zip(self.forecasters, folds, strict=True)
-        ]
         wanted = np.ones(data.targets.shape[1], dtype=bool)
         if target is not None:
             wanted[:] = np.arange(len(wanted)) == target
-        evidence = candidate_evidence(
-            data.inputs, data.targets, folds, answers, data.groups, wanted
-        )
+
+        def evidence_on(targets: Array, ask: Ask, wanted: npt.NDArray[np.bool_]) -> Evidence:
+            answers = [
+                _Answers(forecaster, data, fold, ask).of_targets()
+                for forecaster, fold in zip(self.forecasters, folds, strict=True)
+            ]
+            return candidate_evidence(data.inputs, targets, folds, answers, data.groups, wanted)
+
+        evidence = evidence_on(data.targets, forecast_of, wanted)
+        if any(forecaster.learns_variance for forecaster in self.forecasters):
+            for label in windows.panel.coding.label_columns(windows.scale.mean):
+                wanted[label.columns] = False  # it has no variance besides its mean
+            spread = evidence_on(_log_squares(evidence.errors), log_variance_of, wanted)
+            evidence = _of_either(evidence, spread)
         return evidence, data
 
     def _most(self, windows: Windows) -> int:
@@ -120,11 +132,39 @@ class OwnTests:
         return max(least, min(MOST_TESTED_WINDOWS, by_memory, by_time))
 
 
+def forecast_of(forecaster: Forecaster, window: Window) -> Tensor:
+    """The mean (batch, variable)."""
+    return forecaster.forecast(window)
+
+
+def log_variance_of(forecaster: Forecaster, window: Window) -> Tensor:
+    """The logarithm of the variance (batch, variable)."""
+    return forecaster.variance(window).log()
+
+
+def _log_squares(errors: Array) -> Array:
+    """Errors (row, target) as logarithms of their squares; tiny ones do not count as minus
+    infinity."""
+    squares = errors**2
+    return np.asarray(np.log(squares + SMALLEST * np.maximum(squares.mean(0), 1e-300)))
+
+
+def _of_either(mean: Evidence, spread: Evidence) -> Evidence:
+    """An effect on the mean or on the variance counts; the smaller p-value times two."""
+    smaller = spread.p_values < mean.p_values
+    return replace(
+        mean,
+        p_values=np.minimum(2 * np.minimum(mean.p_values, spread.p_values), 1.0),
+        statistics=np.where(smaller, spread.statistics, mean.statistics),
+        block_sums=np.where(smaller[..., None, None], spread.block_sums, mean.block_sums),
+    )
+
+
 class _Answers:
     """What a forecaster says of some rows, for all targets at once."""
 
-    def __init__(self, forecaster: Forecaster, data: TestedWindows, fold: Fold) -> None:
-        self.forecaster, self.shape = forecaster, data.past_shape
+    def __init__(self, forecaster: Forecaster, data: TestedWindows, fold: Fold, ask: Ask) -> None:
+        self.forecaster, self.shape, self.ask = forecaster, data.past_shape, ask
         self.device = next(iter(forecaster.state_dict().values())).device
         self.domain = None if data.domain is None else torch.from_numpy(data.domain[fold.test])
         self.reads = data.groups.tested
@@ -158,7 +198,7 @@ class _Answers:
         past = values.unflatten(1, (steps, columns)).flip(1)
         batch = Window(past, torch.zeros(len(past), columns), self.domain)
         parts = [
-            self.forecaster.forecast(batch[start : start + BATCH].to(self.device)).cpu()
+            self.ask(self.forecaster, batch[start : start + BATCH].to(self.device)).cpu()
             for start in range(0, len(past), BATCH)
         ]
         return np.asarray(torch.cat(parts).double().numpy())

@@ -101,21 +101,32 @@ def test_candidates(windows: Windows, read: Statistics, context: ReadingContext)
     for place, (name, own) in enumerate(read.domain_windows.items()):
         context.progress.step("testing the domains", place / len(read.domain_windows))
         part = read.domains[name]
-        tested[name] = part.assign(_tests(own, part["relevance"], context, own_tests))
+        part = part.assign(_tests(own, part["relevance"], context, own_tests))
+        tested[name] = _with_score(part, context)
     whole = read.whole
     if not tested:
-        found = _tests(windows, whole["relevance"], context, own_tests)
-        return replace(read, whole=whole.assign(found))
+        whole = whole.assign(_tests(windows, whole["relevance"], context, own_tests))
+        return replace(read, whole=_with_score(whole, context))
     each = xr.concat([_without_learner(part) for part in tested.values()], dim="domain")
     whole["p_value"] = np.minimum(each["p_value"].min("domain") * len(tested), 1.0)
     whole["stability"] = each["stability"].max("domain")
     whole["q_value"] = _q_values(whole["p_value"])
     whole["certainty"] = each["certainty"].max("domain")
-    return replace(read, whole=_with_learners(whole, list(tested.values())), domains=tested)
+    whole = _with_score(_with_learners(whole, list(tested.values())), context)
+    return replace(read, whole=whole, domains=tested)
+
+
+def _with_score(found: xr.Dataset, context: ReadingContext) -> xr.Dataset:
+    """Where tests choose the edges, a `score` to rank candidates by beside their relevance."""
+    if not context.options.tested:
+        return found
+    return found.assign(score=rules.discounted(found["relevance"], found["p_value"]))
 
 
 def _without_learner(part: xr.Dataset) -> xr.Dataset:
-    return part.drop_vars(["relevance", "least_share", "doubtful", "energy"], errors="ignore")
+    return part.drop_vars(
+        ["relevance", "score", "least_share", "doubtful", "energy"], errors="ignore"
+    )
 
 
 def _with_learners(whole: xr.Dataset, parts: Sequence[xr.Dataset]) -> xr.Dataset:
@@ -197,7 +208,7 @@ def _tests(
             tests = own_tests.tests(windows, context.fdr, allowed)
         else:
             tests = edge_tests(windows, suspects, context.fdr, allowed, context.effort)
-        if context.head != "mse":  # an effect on the mean or on the variance counts
+        if context.head != "mse" and own_tests is None:  # on the mean or on the variance
             smaller = np.minimum(tests["p_value"], variance_p_values(windows))
             tests["p_value"] = np.minimum(2 * smaller, 1.0)
         elif context.learner and context.options.tested:
@@ -216,14 +227,14 @@ def _tests(
 
 def _graph(found: xr.Dataset, context: ReadingContext) -> LaggedGraph:
     """Choose the edges by their statistics, and give each its details."""
-    scores = found["relevance"]
+    scores = found.get("score", found["relevance"])
     chosen = _chosen(found, context.options, context.fdr)
     chosen = chosen & context.candidates.allowed
     chosen = with_required(chosen, scores, context.candidates.required)
     details: dict[str, xr.DataArray] = {
         "effect": found["effect"],
         "sign": found["effect"].copy(data=_signs(found["effect"].values)),
-        "share": rules.target_shares(scores),
+        "share": rules.target_shares(found["relevance"]),
         "confidence": 1 - found["q_value"],
         **{name: found[name] for name in EDGE_DETAILS},
     }

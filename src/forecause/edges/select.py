@@ -9,6 +9,10 @@ import xarray as xr
 from forecause.errors import InputError
 from forecause.regression.p_values import adjusted_p_values
 
+CLEAR_POWERS = 6  # of ten, from which on a p-value leaves no doubt
+DISCOUNT = 4  # exponent of the share of those powers that a p-value has
+LEAST_KEPT = 1e-6  # of the relevance, so that what chance may explain is still ranked by it
+
 
 def top_k(scores: xr.DataArray, k: int) -> xr.DataArray:
     """The k highest-scoring candidates of every target."""
@@ -60,6 +64,16 @@ def q_values(p_values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     for kind in (own, ~own):
         adjusted[kind] = adjusted_p_values(p_values[kind])
     return adjusted
+
+
+def discounted(relevance: xr.DataArray, p_values: xr.DataArray) -> xr.DataArray:
+    """Relevance as far as chance is excluded: all of it from a p-value of 10^-CLEAR_POWERS on.
+
+    Relevance alone ranks an input high that a flexible forecaster only wiggles with; a p-value
+    alone does not tell a strong cause from a faint one (`forecause bench ranking`).
+    """
+    powers = -np.log10(p_values.fillna(1.0).clip(10.0**-CLEAR_POWERS, 1.0))
+    return relevance * np.maximum((powers / CLEAR_POWERS) ** DISCOUNT, LEAST_KEPT)
 
 
 def target_shares(scores: xr.DataArray) -> xr.DataArray:

@@ -7,21 +7,24 @@ so its standard error is known in closed form (HC3, which takes the noise to be 
 unpredictable). It is biased only by what neither the regression nor the density of the inputs has
 in common with these terms: the product of two approximation errors, as with double machine
 learning, whose correction term least squares makes zero by construction.
+
+Weak edges are seen only where chance makes them look strong. The end of an interval that is nearer
+to zero therefore moves to where it would be given that the edge was chosen, if that is farther.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations, islice
+from itertools import combinations, islice, product
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
-from scipy.special import stdtrit
+from scipy.special import ndtr, ndtri, stdtrit
 
 from forecause.data.windows import Window, Windows
 from forecause.graph.lagged import LaggedGraph
@@ -32,9 +35,10 @@ from forecause.spreading import in_blocks, spread
 LEVEL = 0.9  # of the intervals
 COLUMNS = ("change", "change_low", "change_high")
 MOST_CONTROLS = 100  # inputs beside the causes, the strongest first
-MOST_PRODUCTS = 150  # of two or three causes
-ROWS_PER_TERM = 5  # with fewer rows, fewer kinds of terms
-KNOTS = 7
+MOST_PRODUCTS = 600  # of two to four causes, and of their powers
+HIGHEST_POWER, HIGHEST_DEGREE = 4, 6  # of a factor, of a product
+ROWS_PER_TERM, ROWS_PER_PRODUCT = 5, 15  # with fewer rows, fewer terms
+KNOTS, ROWS_PER_KNOT, MOST_KNOTS = 7, 600, 12  # more of them with more rows
 TARGETS_AT_ONCE, FEW_TARGETS = 8, 100  # looked at together, where there are more than a few
 WORK = 2e10  # multiplications for all targets together: a few seconds
 FEWEST_ROWS, MOST_ROWS = 5_000, 100_000  # looked at, if there are more
@@ -55,15 +59,18 @@ class Interval(NamedTuple):
 UNKNOWN = Interval(np.nan, np.nan, np.nan)
 
 
-def with_effects(graph: LaggedGraph, windows: Windows) -> LaggedGraph:
-    """The graph whose edges tell how far the target moves per sd of the source, in its units."""
+def with_effects(graph: LaggedGraph, windows: Windows, fdr: float | None = None) -> LaggedGraph:
+    """The graph whose edges tell how far the target moves per sd of the source, in its units.
+
+    `fdr` is the share of false edges at which tests chose them, if tests did.
+    """
     names, panel = graph.domains, windows.panel
     parts = {
-        name: _filled_in(part, windows.in_domain(panel.domain_names.index(name)))
+        name: _filled_in(part, windows.in_domain(panel.domain_names.index(name)), fdr)
         for name, part in names.items()
         if panel.domain is not None and name in panel.domain_names
     }
-    return replace(_filled_in(graph, windows), domains={**names, **parts})
+    return replace(_filled_in(graph, windows, fdr), domains={**names, **parts})
 
 
 def average_effect(
@@ -74,11 +81,11 @@ def average_effect(
     return _Targets.of(graph, windows, [asked]).intervals(target, [asked], level)[0]
 
 
-def _filled_in(graph: LaggedGraph, windows: Windows) -> LaggedGraph:
+def _filled_in(graph: LaggedGraph, windows: Windows, fdr: float | None) -> LaggedGraph:
     """The graph with the columns of COLUMNS; labels and links within a row have no such effect."""
     found: dict[tuple[str, str, int], Interval] = {}
     if len(graph.edges) and len(windows):
-        targets = _Targets.of(graph, windows)
+        targets = replace(_Targets.of(graph, windows), bar=_bar(graph, fdr))
         names = list(dict.fromkeys(graph.edges["target"]))
         size = TARGETS_AT_ONCE if len(names) > FEW_TARGETS else 1
         blocks = in_blocks(names, size)
@@ -107,6 +114,7 @@ class _Targets:
     graph: LaggedGraph
     windows: Windows
     edges: dict[str, list[tuple[str, str, int]]]
+    bar: float | None = None  # standard errors that an edge had to reach to be chosen
 
     @classmethod
     def of(
@@ -168,7 +176,7 @@ class _Targets:
             own = np.eye(int(batch.domain.max()) + 1)[batch.domain.numpy()][:, 1:]
             beside = np.concatenate([beside, own], axis=1)
         outcome = batch.target[:, column].double().numpy()
-        return _average_slopes(inputs, beside, outcome, level)
+        return _average_slopes(inputs, beside, outcome, level, self.bar)
 
     def _controls(self, target: str, causes: list[Input], most: int) -> list[Input]:
         """All other inputs, or those of the highest score; at least one, if there is any."""
@@ -188,15 +196,25 @@ class _Targets:
         return list(islice(kept, max(min(MOST_CONTROLS, most - len(causes)), 1)))
 
 
-def _average_slopes(inputs: Array, beside: Array, outcome: Array, level: float) -> list[Interval]:
+def _bar(graph: LaggedGraph, fdr: float | None) -> float | None:
+    """The size, in standard errors, at which Benjamini and Hochberg's rule chose the edges."""
+    if fdr is None:
+        return None
+    candidates = len(graph.variables) ** 2 * graph.max_lag
+    return float(-ndtri(fdr * min(len(graph) / candidates, 1.0) / 2))
+
+
+def _average_slopes(
+    inputs: Array, beside: Array, outcome: Array, level: float, bar: float | None = None
+) -> list[Interval]:
     """Of the outcome (row,) along every input (row, input), beside others (row, control)."""
     lines = np.column_stack([np.ones(len(outcome)), inputs, beside])
     design, slopes = lines, np.eye(inputs.shape[1], lines.shape[1], 1)  # (input, term)
-    for more in (_bends, _products):
-        terms, by_term = more(inputs)
-        if len(outcome) >= ROWS_PER_TERM * (design.shape[1] + terms.shape[1]):
-            design = np.concatenate([design, terms], axis=1)
-            slopes = np.concatenate([slopes, by_term], axis=1)
+    for more, most in ((_bends, len(outcome)), (_products, len(outcome) // ROWS_PER_PRODUCT)):
+        room = len(outcome) // ROWS_PER_TERM - design.shape[1]
+        terms, by_term = more(inputs, min(most, room))
+        design = np.concatenate([design, terms], axis=1)
+        slopes = np.concatenate([slopes, by_term], axis=1)
     gram = design.T @ design
     inverse = precision(damped(gram, SMALL_RIDGE * np.trace(gram)))
     spread = design @ inverse  # (row, term)
@@ -205,16 +223,44 @@ def _average_slopes(inputs: Array, beside: Array, outcome: Array, level: float) 
     errors = (outcome - design @ coefficients) / (1 - leverage)
     estimates = slopes @ coefficients
     spreads = np.sqrt(np.square(spread @ slopes.T).T @ np.square(errors))
-    reach = stdtrit(max(len(outcome) - design.shape[1], 1), (1 + level) / 2) * spreads
-    return [
-        Interval(*map(float, ends))
-        for ends in zip(estimates, estimates - reach, estimates + reach, strict=True)
-    ]
+    far = stdtrit(max(len(outcome) - design.shape[1], 1), (1 + level) / 2) * spreads
+    near = far
+    if bar is not None:
+        sizes = np.abs(estimates) / np.maximum(spreads, 1e-300)
+        near = np.maximum(far, spreads * (sizes - _lower_if_chosen(sizes, bar, (1 + level) / 2)))
+    up = estimates > 0
+    ends = estimates - np.where(up, near, far), estimates + np.where(up, far, near)
+    return [Interval(*map(float, each)) for each in zip(estimates, *ends, strict=True)]
 
 
-def _bends(inputs: Array) -> tuple[Array, Array]:
-    """What splines add to lines: (row, term), and the terms' mean slopes (input, term)."""
-    knots = np.quantile(inputs, np.linspace(0.05, 0.95, KNOTS), axis=0).T
+def _lower_if_chosen(sizes: Array, bar: float, chance: float) -> Array:
+    """The mean (edge,) under which a size is exceeded with the chance 1 - `chance`, if chosen.
+
+    A size has a normal error of one. It is seen only if a second look at it, with a further error
+    of one, lies beyond the bar: the test that chose the edge is not the regression here.
+    """
+    steps = np.linspace(0.0, 10.0, 401)
+    low, high = sizes - 10.0, sizes.copy()
+    for _ in range(40):
+        mean = (low + high) / 2
+        x = sizes[:, None] - steps  # below what was seen
+        below = np.exp(-np.square(x - mean[:, None]) / 2) * (ndtr(x - bar) + ndtr(-x - bar))
+        share = below.sum(1) * (steps[1] - steps[0]) / np.sqrt(2 * np.pi)
+        seen = ndtr((mean - bar) / np.sqrt(2)) + ndtr((-mean - bar) / np.sqrt(2))
+        above = share > chance * seen
+        low, high = np.where(above, mean, low), np.where(above, high, mean)
+    return low
+
+
+def _bends(inputs: Array, most: int) -> tuple[Array, Array]:
+    """What splines add to lines: (row, term), and the terms' mean slopes (input, term).
+
+    Nothing if there is no room for `most` terms.
+    """
+    count = int(np.clip(len(inputs) // ROWS_PER_KNOT, KNOTS, MOST_KNOTS))
+    if inputs.shape[1] * (count - 2) > most:
+        return np.empty((len(inputs), 0)), np.empty((inputs.shape[1], 0))
+    knots = np.quantile(inputs, np.linspace(0.05, 0.95, count), axis=0).T
     knots[(np.diff(knots, axis=1) <= 1e-6).any(axis=1)] = 0.0  # few distinct values: a line
     places, x = torch.from_numpy(knots), torch.from_numpy(np.ascontiguousarray(inputs))
     terms = spline_terms(x, places)[..., 1:].numpy()
@@ -223,23 +269,30 @@ def _bends(inputs: Array) -> tuple[Array, Array]:
     return terms.reshape(len(terms), -1), by_term.reshape(len(slopes), -1)
 
 
-def _products(inputs: Array) -> tuple[Array, Array]:
-    """Products of two and of three inputs, each bounded: (row, term), mean slopes (input, term)."""
-    u = np.tanh(inputs)
-    power = (np.ones_like(u), u, u**2)
-    slope = (np.zeros_like(u), 1 - u**2, 2 * u * (1 - u**2))
-    count = inputs.shape[1]
-    pairs, triples = (combinations(range(count), size) for size in (2, 3))
-    wanted: list[tuple[tuple[int, int], ...]] = [
-        ((a, i), (b, j)) for a, b in pairs for i in (1, 2) for j in (1, 2)
-    ]
-    wanted += [((a, 1), (b, 1), (c, 1)) for a, b, c in triples]
-    wanted = wanted[:MOST_PRODUCTS]
+def _products(inputs: Array, most: int) -> tuple[Array, Array]:
+    """Products of bounded inputs and their powers: (row, term), mean slopes (input, term).
+
+    Those of the lowest degree first, at most so many.
+    """
+    u, count = np.tanh(inputs), inputs.shape[1]
+    power = [u**k for k in range(HIGHEST_POWER + 1)]
+    slope = [k * u ** max(k - 1, 0) * (1 - u**2) for k in range(HIGHEST_POWER + 1)]
+    wanted = list(islice(_factors(count), max(min(most, MOST_PRODUCTS), 0)))
     terms, by_term = np.empty((len(inputs), len(wanted))), np.zeros((count, len(wanted)))
     for at, factors in enumerate(wanted):
-        values = [power[i][:, a] for a, i in factors]
+        values = [power[k][:, a] for a, k in factors]
         terms[:, at] = np.prod(values, axis=0)
-        for place, (a, i) in enumerate(factors):
+        for place, (a, k) in enumerate(factors):
             rest = np.prod(values[:place] + values[place + 1 :], axis=0)
-            by_term[a, at] = (slope[i][:, a] * rest).mean()
+            by_term[a, at] = (slope[k][:, a] * rest).mean()
     return terms, by_term
+
+
+def _factors(count: int) -> Iterator[tuple[tuple[int, int], ...]]:
+    """The factors (input, power) of every product, by degree, then fewer inputs first."""
+    for degree in range(2, HIGHEST_DEGREE + 1):
+        for size in range(2, min(degree, 4) + 1):
+            for inputs in combinations(range(count), size):
+                for powers in product(range(1, HIGHEST_POWER + 1), repeat=size):
+                    if sum(powers) == degree:
+                        yield tuple(zip(inputs, powers, strict=True))

@@ -79,7 +79,6 @@ class DictionaryFit:
     weights: Array  # (atom,)
     penalty: Array  # (feature,) of the fit, per row
     left_out_loss: float  # mean squared error on blocks of time that were left out
-    additive_loss: float  # the same of lines and splines of all inputs
 
     def features(self, inputs: Array) -> Array:
         """(row, feature) of inputs (row, input): intercept, lines, bends, atoms."""
@@ -330,7 +329,6 @@ class _Search:
             weights=beta[len(main) :],
             penalty=penalties[int(best[0])],
             left_out_loss=float(loss[0]),
-            additive_loss=float(self.additive.loss[self.target]),
         )
 
 

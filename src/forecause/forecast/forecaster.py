@@ -22,6 +22,7 @@ from forecause.regression.residuals import Residuals
 
 LEAST_NOISE = 1e-6  # of a target's variance: a perfect forecast still has a likelihood
 
+MOST_AT_ONCE = 2048  # windows that are forecast, unless the forecaster asks for fewer
 WINDOWS_PER_INPUT = 3  # a domain with fewer learns from all domains
 
 
@@ -227,6 +228,15 @@ class Forecaster(nn.Module, ABC):
         parameters = self.distribution(window.past, window.domain)
         return self.likelihood.log_prob(parameters, window.target)
 
+    @property
+    def learns_variance(self) -> bool:
+        """Whether the variance of some target may depend on the past."""
+        return not self.likelihood.fixed
+
+    def variance(self, window: Window) -> Tensor:
+        """Variance of p(X_t | past) per target, (batch, variable)."""
+        return self.likelihood.variance(self.distribution(window.past, window.domain))
+
     def estimate_noise(self, held_out: Windows) -> None:
         """Take the noise variance per target from the errors on held-out windows."""
         found = squared_errors(self, held_out).mean(0).clamp(min=LEAST_NOISE)
@@ -296,11 +306,11 @@ def over_windows(
     forecaster: Forecaster,
     windows: Windows,
     measure: Callable[[Window], Tensor],
-    batch_size: int = 2048,
 ) -> Tensor:
     """`measure` (batch, target), such as `forecaster.errors`, of all windows, on the CPU."""
     device = next(iter(forecaster.state_dict().values())).device
-    return torch.cat([measure(b.to(device)).cpu() for b in windows.batches(batch_size)])
+    size = forecaster.windows_per_pass or MOST_AT_ONCE
+    return torch.cat([measure(b.to(device)).cpu() for b in windows.batches(size)])
 
 
 def parameter_count(module: nn.Module) -> int:

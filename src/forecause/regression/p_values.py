@@ -6,6 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
+from forecause.regression.block_ridge import stretches
+
 Array = npt.NDArray[np.float64]
 
 SMALLEST_P = 1e-300  # so that its logarithm and its inverse are numbers
@@ -51,3 +53,14 @@ def clearly_better(errors: Tensor, rival: Tensor, by: float = 1.0) -> bool:
     """Whether the rival's errors (window,) are lower by more than so many standard errors."""
     gain = (errors - rival).double().numpy()
     return bool(gain.mean() > by * gain.std() / np.sqrt(len(gain)))
+
+
+def gain_over_blocks(before: Array, after: Array, blocks: int = 20) -> Array:
+    """By how many standard errors, (target,), losses (row, target) are lower after than before.
+
+    The standard error is that of the mean over blocks of time: a gain in one stretch is no gain.
+    """
+    gains = before - after
+    means = np.stack([gains[block].mean(0) for block in stretches(len(gains), blocks)])
+    spread = means.std(0, ddof=1) / np.sqrt(blocks)
+    return np.asarray(means.mean(0) / np.maximum(spread, 1e-12))

@@ -7,21 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forecause.data.sampling import delay_text, lag_text
+from forecause.data.sampling import delay_text
 from forecause.errors import InputError
 from forecause.graph.edge_table import edge_records
 from forecause.graph.formats.json_format import MOST_SCORES
 from forecause.graph.lagged import LaggedGraph
 from forecause.report.history import short
 from forecause.report.layout import grouped, positions
-from forecause.report.words import chosen_losses, edge_sentence, top_links
+from forecause.report.words import chosen_losses, delay_unit, edge_sentence, top_links
 
 if TYPE_CHECKING:
     from forecause.result import Result
 
 FORMAT = "forecause.report/1"
 GLOSSARY = {
-    "score": "How much the forecast of the target depends on this input; what edges are chosen by.",
+    "score": "How much the forecast of the target depends on this input, less of it the less "
+    "chance is excluded; what edges are ordered by.",
     "effect": "Mean signed relevance, in standard deviations.",
     "change": "How far the target moves, in its own units, per standard deviation of the source: "
     "the average over the rows.",
@@ -66,8 +67,9 @@ def page_data(
         "signs": _signs(found),
         "sentences": sentences(found),
         "links": top_links(found),
+        "domain_links": {name: top_links(found, part) for name, part in graph.domains.items()},
+        "delay_unit": delay_unit(time),
         "delays": [delay_text(lag, time) for lag in range(_longest(graph, others) + 1)],
-        "lag_names": [lag_text(lag, time) for lag in range(_longest(graph, others) + 1)],
         "glossary": GLOSSARY,
         "sd": short(found.data.spread),
         "evidence": {k: v for k, v in found.evidence.items() if k != "origin"},

@@ -35,7 +35,7 @@ def plain(name: str) -> str:
     return (name if len(name) <= 16 else name[:15] + "…").replace("$", r"\$")
 
 
-def summary_graph(axes: Axes, graph: LaggedGraph, self_links: bool) -> None:
+def summary_graph(axes: Axes, graph: LaggedGraph, self_links: bool, unit: str) -> None:
     """Variables at their places, one arrow per pair of variables."""
     places = positions([graph])
     index = {name: i for i, name in enumerate(graph.variables)}
@@ -61,7 +61,7 @@ def summary_graph(axes: Axes, graph: LaggedGraph, self_links: bool) -> None:
     for name, (x, y) in zip(graph.variables, places, strict=True):
         box = {"boxstyle": "round,pad=0.35", "fc": "white", "ec": "#56616f", "lw": 0.8}
         axes.text(x, y, plain(name), ha="center", va="center", fontsize=9, bbox=box, zorder=5)
-    _legend(axes, graph, [dominant(edges) for edges in pairs.values()], "number: delay in rows")
+    _legend(axes, graph, [dominant(edges) for edges in pairs.values()], f"number: delay in {unit}")
 
 
 def dominant(edges: Sequence[Mapping[str, Any]]) -> tuple[str, bool]:

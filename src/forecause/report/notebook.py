@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from jinja2 import Environment
 
-from forecause.report.words import NOTHING_FOUND, data_line, headline, top_links
+from forecause.report.words import NOTHING_FOUND, data_line, delay_unit, headline, top_links
 
 if TYPE_CHECKING:
     from forecause.graph.lagged import LaggedGraph
@@ -22,13 +22,14 @@ TEMPLATE = """
 {% for doubt in doubts %}<p style="border-left: 3px solid #8a5a00; background: #fff4dc;
 color: #18212c; padding: 0.3em 0.7em; margin: 0 0 0.6em">{{ doubt }}</p>
 {% endfor %}<div style="display: flex; flex-wrap: wrap; gap: 1.2em; align-items: flex-start">
-{% if picture %}<div style="flex: 1 1 26em; background: #fff; border-radius: 8px">
+{% if picture %}<div style="flex: 1 1 32em; background: #fff; border-radius: 8px">
 {{ picture | safe }}</div>{% endif %}
 <div style="flex: 1 1 22em">
 {% for link in links %}<p style="border-left: 4px solid {{ colours[link.direction] }};
 padding-left: 0.7em; margin: 0 0 0.7em"><b>{{ link.claim }}</b>
 {% if link.grade %}({{ link.grade }}){% endif %}
-{% if link.amount %}<br><span style="opacity: 0.75">{{ link.amount }}</span>{% endif %}</p>
+{% if link.amount %}<br><span style="opacity: 0.75">
+{{ link.amount[0] | upper }}{{ link.amount[1:] }}</span>{% endif %}</p>
 {% else %}<p>{{ nothing }}</p>
 {% endfor %}<p style="opacity: 0.75; font-size: 0.9em">
 {% if told %}In brackets: 90 % confidence intervals. {% endif %}
@@ -39,13 +40,14 @@ padding-left: 0.7em; margin: 0 0 0.7em"><b>{{ link.claim }}</b>
 
 def notebook_html(found: Result) -> str:
     """A piece of HTML without scripts; names from the data are escaped."""
-    links = top_links(found)
+    links, unit = top_links(found), delay_unit(found.timing)
+    drawn = len(found.data.variables) <= MOST_VARIABLES
     template = Environment(autoescape=True).from_string(TEMPLATE)
     return template.render(
         headline=headline(found),
         data_line=data_line(found),
         doubts=found.doubts,
-        picture=graph_svg(found.graph) if len(found.data.variables) <= MOST_VARIABLES else "",
+        picture=graph_svg(found.graph, unit) if drawn else "",
         links=links,
         told=any(link["amount"] for link in links),
         colours=COLOURS,
@@ -53,7 +55,7 @@ def notebook_html(found: Result) -> str:
     )
 
 
-def graph_svg(graph: LaggedGraph) -> str:
+def graph_svg(graph: LaggedGraph, unit: str) -> str:
     """The summary graph as an SVG element; no figure is left open and no style changed."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -62,7 +64,7 @@ def graph_svg(graph: LaggedGraph) -> str:
 
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "forecause"}):
         figure = Figure(figsize=(6.5, 5.0), layout="constrained")
-        summary_graph(figure.add_subplot(), graph, self_links=True)
+        summary_graph(figure.add_subplot(), graph, self_links=True, unit=unit)
         text = StringIO()
         figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
     drawn = text.getvalue()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment
+from markupsafe import Markup, escape
 
 from forecause._version import __version__
 from forecause.data.sampling import lag_text, sampling_text
@@ -25,6 +26,8 @@ from forecause.report.words import (
     assumptions,
     chosen_losses,
     data_line,
+    delay_unit,
+    forecaster_text,
     headline,
     top_links,
     verdict,
@@ -74,11 +77,12 @@ def write_report(
         several=bool(found.graph.domains or compare),
         headline=headline(found),
         data_line=data_line(found),
+        delay_unit=delay_unit(found.timing),
         links=top_links(found),
-        doubts=found.doubts,
+        doubts=[_unbroken(doubt) for doubt in found.doubts],
         verdict=verdict(found),
         notes=_notes(found),
-        alerts=[alert.sentence for alert in found.alerts if not alert.grave],
+        alerts=[_unbroken(alert.sentence) for alert in found.alerts if not alert.grave],
         facts=_facts(found),
         assumptions=assumptions(found),
         quality=quality,
@@ -117,6 +121,12 @@ def _embedded(data: dict[str, Any]) -> str:
     return text
 
 
+def _unbroken(sentence: str) -> Markup:
+    """The sentence, escaped, whose flags (--max-lag) do not wrap at their hyphens."""
+    plain = str(escape(sentence))
+    return Markup(re.sub(r"(--[a-z][a-z-]*)", r'<span class="flag">\1</span>', plain))
+
+
 def _notes(found: Result) -> list[str]:
     power = found.measured_power
     return [*found.data.notes, *([power.sentence] if power else [])]
@@ -131,8 +141,7 @@ def _facts(found: Result) -> list[tuple[str, str]]:
         ("missing values", f"{data.missing_share:.1%}"),
         ("windows used", f"{data.windows:,}"),
         ("delays looked for", f"up to {lag_text(found.graph.max_lag, time)}"),
-        ("forecaster", found.forecaster.kind),
-        ("readout", found.config.edges.readout),
+        ("forecaster", forecaster_text(found).removeprefix("forecaster ")),
     ]
     if len(data.series_names) > 1:
         facts.insert(2, ("series", f"{len(data.series_names):,}"))

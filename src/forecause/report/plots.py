@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
 
 from forecause.effects.attribution import attribution_of_run
 from forecause.errors import InputError
@@ -13,16 +16,11 @@ from forecause.graph.axes import by_lag
 from forecause.graph.lagged import LaggedGraph
 from forecause.report import drawing
 from forecause.report.content import check_same_variables
+from forecause.report.drawing import COLOURS, plain
+from forecause.report.words import delay_unit
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from forecause.result import Result
-import numpy.typing as npt
-from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
-
-from forecause.report.drawing import COLOURS, plain
 
 INTERVENTION_WORK = 40_000  # forecasts that the interventions plot may ask for
 SEPARATE_LAGS = 6  # up to this many lags each get their own histogram
@@ -37,7 +35,8 @@ class Plots:
     def graph(self, axes: Axes | None = None, *, self_links: bool = True) -> Axes:
         """The summary graph: one arrow per pair, labelled with its lags."""
         axes = _axes(axes, (6.5, 5.0))
-        drawing.summary_graph(axes, self.found.graph, self_links)
+        unit = delay_unit(self.found.timing)
+        drawing.summary_graph(axes, self.found.graph, self_links, unit)
         return axes
 
     def timegraph(self, axes: Axes | None = None) -> Axes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import shlex
 import sys
@@ -44,9 +45,13 @@ def commands(found: Result) -> dict[str, str]:
     )
     arguments = "".join(f", {name}={_python(value)}" for name, value in changed.items())
     lag = found.config.max_lag
+    names = [Path(path).name for path in (found.data.source or {}).get("paths", ["DATA"])]
+    given = json.dumps(names[0] if len(names) == 1 else names, ensure_ascii=False)
     return {
-        "command": known or f"forecause discover DATA --max-lag {lag} {options}".rstrip(),
-        "python": f'forecause.discover("DATA", max_lag={lag}{arguments})',
+        "command": known
+        or f"forecause discover {' '.join(map(shlex.quote, names))} "
+        f"--max-lag {lag} {options}".rstrip(),
+        "python": f"forecause.discover({given}, max_lag={lag}{arguments})",
     }
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -15,8 +16,9 @@ from rich.text import Text
 from forecause.data.sampling import delay_text
 from forecause.diagnostics.alerts import NO_PROMISE
 from forecause.forecast.comparison import over_mean
+from forecause.graph.edge_table import edge_records
 from forecause.progress import QUIET, Progress, TerminalProgress
-from forecause.report.words import NOTHING_FOUND, top_links
+from forecause.report.words import NOTHING_FOUND, change_text, top_links
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from forecause.result import Result
 
 
-MOST_EDGES = 40  # shown on the terminal; all are in edges.csv
+MOST_LINES = 40  # of a table on the terminal; all are in edges.csv and in the report
 
 
 def progress(quiet: bool) -> Progress:
@@ -44,7 +46,7 @@ def show_discovery(found: Result, folder: Path, aside: bool = False) -> None:
     for doubt in found.doubts:
         console.print(Text(f"{NO_PROMISE}: {doubt}", style="bold"), soft_wrap=True)
     for note in data.notes:
-        console.print(Text(note))
+        console.print(Text(note), soft_wrap=True)
     console.print(
         Text(
             f"{len(data.variables)} variables, {data.rows:,} rows, {data.windows:,} windows"
@@ -52,19 +54,13 @@ def show_discovery(found: Result, folder: Path, aside: bool = False) -> None:
         )
     )
     if len(found.graph):
-        console.print(_edge_table(found))
-        for link in top_links(found):
-            grade = f" ({link['grade']})" if link["grade"] else ""
-            much = f": {link['amount']}" if link["amount"] else ""
-            console.print(Text(f"- {link['claim']}{grade}{much}."), soft_wrap=True)
+        _show_edges(found, console)
     else:
         console.print(Text(NOTHING_FOUND, style="bold"), soft_wrap=True)
-    more = len(found.graph) - MOST_EDGES
-    if more > 0:
-        console.print(Text(f"... and {more} more in edges.csv"))
     labels = "; of labels, the Brier score" if data.labels else ""
     title = f"held-out squared error{labels} (1 = no better than the mean)"
     console.print(_loss_table(over_mean(found.losses), title))
+    _count_rest(len(found.losses), "report.html", console)
     if found.nll is not None:
         title = "held-out negative log-likelihood, by which the forecaster was chosen"
         console.print(_loss_table(found.nll, title))
@@ -181,14 +177,35 @@ def show_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
+def _show_edges(found: Result, console: Console) -> None:
+    """The strongest links as sentences, then all edges."""
+    for link in top_links(found):
+        grade = f" ({link['grade']})" if link["grade"] else ""
+        much = f": {link['amount']}" if link["amount"] else ""
+        console.print(Text(f"- {link['claim']}{grade}{much}."), soft_wrap=True)
+    console.print(_edge_table(found))
+    _count_rest(len(found.graph), "edges.csv", console)
+
+
+def _count_rest(lines: int, where: str, console: Console) -> None:
+    if lines > MOST_LINES:
+        console.print(Text(f"... and {lines - MOST_LINES} more in {where}"))
+
+
 def _edge_table(found: Result) -> Table:
-    table = Table("source", "target", "lag", "score", "effect", "share", "confidence", "grade")
-    for edge in found.graph.edges.head(MOST_EDGES).to_dict(orient="records"):
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for name in ("source", "target"):
+        table.add_column(name, overflow="fold")
+    for name in ("after", "per sd [90 %]", "share", "grade"):
+        table.add_column(name, no_wrap=True)
+    edges: list[Mapping[str, Any]] = [*edge_records(found.graph.edges.head(MOST_LINES))]
+    for edge in edges:
         table.add_row(
             Text(str(edge["source"])),
             Text(str(edge["target"])),
-            str(edge["lag"]),
-            *[_number(edge[name]) for name in ("score", "effect", "share", "confidence")],
+            delay_text(int(edge["lag"]), found.timing),
+            Text(change_text({str(name): cell for name, cell in edge.items()})),
+            _number(edge["share"]),
             str(edge.get("grade") or "-"),
         )
     return table
@@ -214,7 +231,7 @@ def _loss_table(losses: pd.DataFrame, title: str) -> Table:
     table.add_column("variable")
     for name in losses.columns:
         table.add_column(str(name))
-    for variable, row in losses.iterrows():
+    for variable, row in losses.head(MOST_LINES).iterrows():
         table.add_row(Text(str(variable)), *[_number(value) for value in row])
     return table
 

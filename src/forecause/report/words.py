@@ -16,6 +16,7 @@ from forecause.forecast.comparison import over_mean
 from forecause.graph.edge_table import edge_records
 
 if TYPE_CHECKING:
+    from forecause.graph.lagged import LaggedGraph
     from forecause.result import Result
 
 
@@ -55,6 +56,12 @@ def claim(edge: Mapping[str, Any], time: dict[str, Any]) -> str:
     return f"{source} {direction(edge)} {'itself' if source == target else target} {when}"
 
 
+def delay_unit(time: dict[str, Any]) -> str:
+    """What delays are counted in: days, or rows of 15 minutes, or rows."""
+    number, _, unit = delay_text(1, time).partition(" ")
+    return f"{unit}s" if number == "1" else f"rows of {number} {unit}"
+
+
 def amount(edge: Mapping[str, Any], shift: float) -> str:
     """One standard deviation more rain (3.8), 1.75 more river [1.62, 1.88]; empty if unknown.
 
@@ -73,6 +80,15 @@ def amount(edge: Mapping[str, Any], shift: float) -> str:
         low, high = sorted((abs(low), abs(high)))
         ends = f"{_figure(abs(change), high - low)} {word} {after}"
     return f"{start}, {ends} [{_figure(low, high - low)}, {_figure(high, high - low)}]"
+
+
+def change_text(edge: Mapping[str, Any]) -> str:
+    """3.44 [3.29, 3.59]: the change per standard deviation of the source; a dash if unknown."""
+    change, low, high = (_known(edge, name) for name in ("change", "change_low", "change_high"))
+    if change is None or low is None or high is None:
+        return "-"
+    middle, *ends = (_figure(value, high - low) for value in (change, low, high))
+    return f"{middle} [{', '.join(ends)}]"
 
 
 def _figure(value: float, width: float) -> str:
@@ -143,18 +159,24 @@ def data_line(found: Result) -> str:
     sampled = f", {sampling_text(time)}" if time.get("step") else ""
     return (
         f"{data.rows:,} rows{series}{sampled}; delays up to "
-        f"{delay_text(found.graph.max_lag, time)}; forecaster {found.forecaster.kind}"
+        f"{delay_text(found.graph.max_lag, time)}; {forecaster_text(found)}"
     )
 
 
-def top_links(found: Result, most: int = TOP_LINKS) -> list[dict[str, Any]]:
+def forecaster_text(found: Result) -> str:
+    """What forecast: one kind, or the best of several for each variable."""
+    kind = found.forecaster.kind
+    return "the best forecaster of each variable" if kind == "auto" else f"forecaster {kind}"
+
+
+def top_links(found: Result, graph: LaggedGraph | None = None) -> list[dict[str, Any]]:
     """The strongest links between variables, those to itself if there are no others.
 
-    Each with its key, what it claims, how much, and how sure.
+    Each with its key, what it claims, how much, and how sure. `graph` is that of a domain.
     """
-    edges, time = found.graph.edges, found.timing
+    edges, time = (graph or found.graph).edges, found.timing
     between = edges[edges["source"] != edges["target"]]
-    chosen = edge_records((between if len(between) else edges).head(most))
+    chosen = edge_records((between if len(between) else edges).head(TOP_LINKS))
     shift = dict(zip(found.data.variables, found.data.spread.tolist(), strict=True))
     return [
         {

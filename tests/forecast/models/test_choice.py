@@ -56,6 +56,24 @@ def test_a_tie_goes_to_the_simpler_forecaster():
     assert choose(members, [simple, richer]).settings.kinds == ("linear", "mlp")
 
 
+def test_a_learner_must_be_better_in_several_blocks_of_time():
+    members = [LinearModel((1, 2), Linear()), MLPModel((1, 2), MLP())]
+    rng = np.random.default_rng(0)
+    simple = torch.tensor(1 + 0.1 * rng.normal(size=(400, 2)))
+    richer = simple - torch.tensor([[0.1, -0.01]])  # better everywhere; in one stretch alone
+    richer[:40, 1] -= 1.0
+    assert choose(members, [simple, richer]).settings.kinds == ("mlp", "linear")
+
+
+def test_with_few_windows_a_learner_must_be_better_over_all_its_targets():
+    members = [LinearModel((1, 4), Linear()), MLPModel((1, 4), MLP())]
+    simple = torch.ones(60, 4, dtype=torch.double)
+    richer = simple + torch.tensor([-0.1, 0.2, 0.2, 0.2])
+    assert choose(members, [simple, richer]).settings.kinds == ("linear",) * 4
+    richer = simple - 0.1
+    assert choose(members, [simple, richer]).settings.kinds == ("mlp",) * 4
+
+
 def test_a_model_is_rebuilt_from_its_settings(fitted):
     model = fitted.forecaster
     again = build("auto", (1, 3), model.settings.model_dump(mode="json"))

@@ -7,7 +7,7 @@ from forecause_bench.suite import Cell, Suite
 ALL_ROWS = 0  # of recorded data, however many there are
 METHODS = (
     "forecause", "additive", "linear", "low-complexity", "low-complexity-mlp",
-    "var-fdr", "pcmci+", "cmlp", "random",
+    "var-coefficients", "var-fdr", "pcmci+", "cmlp", "random",
 )  # fmt: skip
 WITH_SELF = ("summary/auroc", "summary/average_precision", "summary/auprc_trapezoid")
 WITHOUT_SELF = tuple(name.replace("summary", "summary_no_self") for name in WITH_SELF)
@@ -86,26 +86,25 @@ CDML = Suite(
         Cell(f"complexity {c}", {"dataset": "cdml", "item": str(c), "max_lag": 3})
         for c in (0, 10, 20, 30)
     ),
-    methods=("forecause", "linear", "trees", "var-fdr", "pcmci+"),
+    methods=("forecause", "trees", "var-coefficients", "var-fdr", "pcmci+"),
     rows=(ALL_ROWS,),
     seeds=12,
     limit=TEN_MINUTES,
     metrics=WITHOUT_SELF,
     axis="complexity",
     note="Complexity is the share of nonlinear forms in per cent; seed i is the i-th system of its "
-    "complexity. The scores of `Forecause, linear` are squared standardised VAR coefficients.",
+    "complexity.",
 )
 RIVERS = Suite(
     "rivers",
     "CausalRivers: discharge of 42 gauges during a flood, every 15 minutes, with gaps",
     (Cell("flood", {"dataset": "rivers", "item": "rivers_ts_flood", "max_lag": 5}),),
-    methods=("forecause", "linear", "var-fdr"),
+    methods=("forecause", "var-coefficients", "var-fdr"),
     rows=(ALL_ROWS,),
     seeds=1,
     limit=TEN_MINUTES,
     metrics=WITHOUT_SELF,
     axis="dataset",
-    note="Near unit roots and shared rain. The scores of `Forecause, linear` are squared "
-    "standardised VAR coefficients.",
+    note="Near unit roots and shared rain.",
 )
 REAL_SUITES = (CAUSALTIME, DREAM3, NETSIM, LORENZ96, CDML, RIVERS)  # their truth is a summary graph

@@ -101,7 +101,7 @@ class Block(nn.Module):
         mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
         x = x + self.mix(mixed.transpose(1, 2).flatten(2))
         hidden = self.expand(_norm(self.norm_network, x, PLAIN))
-        return x + self.shrink(torch.relu_(hidden))
+        return x + self.shrink(torch.relu(hidden))
 
     def attention(self, normed: Tensor, prior: Prior, asked: int, rules: Rules) -> Tensor:
         """Weights (batch, head, query, key) of the last `asked` tokens on all tokens.

@@ -13,7 +13,11 @@ from forecause.config import EVERY_HEAD, ForecasterSpec, Settings
 from forecause.data.windows import Window
 from forecause.forecast.backward import PLAIN, Rules
 from forecause.forecast.forecaster import FitData, Forecaster, ForecasterSettings
-from forecause.regression.p_values import clearly_better
+from forecause.regression.p_values import clearly_better, gain_over_blocks
+
+BLOCKS_OF_TIME = 10  # over which a learner or a network must be better
+LEAST_WINDOWS_PER_BLOCK = 5
+FEW_JUDGED = 100  # windows, below which a single target tells too little
 
 
 class Member(Settings):
@@ -107,6 +111,13 @@ class PerTargetChoice(Forecaster):
     def log_likelihood(self, window: Window) -> Tensor:
         return self._gather(lambda member: member.log_likelihood(window))
 
+    @property
+    def learns_variance(self) -> bool:
+        return any(cast(Forecaster, member).learns_variance for member in self.members.values())
+
+    def variance(self, window: Window) -> Tensor:
+        return self._gather(lambda member: member.variance(window))
+
     def score(self, window: Window) -> Tensor:
         return self._gather(lambda member: member.score(window).detach())
 
@@ -126,17 +137,16 @@ def choose(members: Sequence[Forecaster], errors: Sequence[Tensor]) -> PerTarget
     """Pick per target from errors (window, target), members ordered simple to rich.
 
     A richer member must be better by more than the standard error of the difference: a tie goes
-    to the simpler one, which has fewer ways to be wrong.
+    to the simpler one, which has fewer ways to be wrong. One that is no closed form must be so
+    over several blocks of time, and where windows are few over all its targets together, too.
     """
-    kinds = []
-    for target in range(members[0].n_variables):
-        winner = 0
-        for rival in range(1, len(members)):
-            if members[rival].offers(target) and clearly_better(
-                errors[winner][:, target], errors[rival][:, target]
-            ):
-                winner = rival
-        kinds.append(members[winner].label)
+    winners = [0] * members[0].n_variables
+    for rival, member in enumerate(members[1:], 1):
+        offered = [t for t in range(len(winners)) if member.offers(t)]
+        before = torch.stack([errors[winners[t]][:, t] for t in range(len(winners))], dim=1)
+        for target in _won(before, errors[rival], offered, member.settings.closed_form):
+            winners[target] = rival
+    kinds = [members[winner].label for winner in winners]
     used = {m.label: m for m in members if m.label in kinds}
     for label, member in used.items():
         member.keep_only([column for column, kind in enumerate(kinds) if kind == label])
@@ -146,3 +156,17 @@ def choose(members: Sequence[Forecaster], errors: Sequence[Tensor]) -> PerTarget
     )
     shape = (members[0].max_lag, members[0].n_variables)
     return PerTargetChoice(shape, settings, used)
+
+
+def _won(before: Tensor, after: Tensor, offered: Sequence[int], closed_form: bool) -> list[int]:
+    """The offered targets whose errors (window, target) are clearly lower after than before."""
+    if closed_form or len(before) < BLOCKS_OF_TIME * LEAST_WINDOWS_PER_BLOCK:
+        won = [t for t in offered if clearly_better(before[:, t], after[:, t])]
+    else:
+        gain = gain_over_blocks(before.double().numpy(), after.double().numpy(), BLOCKS_OF_TIME)
+        won = [t for t in offered if gain[t] > 1]
+    if closed_form or len(before) >= FEW_JUDGED or not won:
+        return won
+    scale = before[:, offered].mean(0).clamp(min=1e-12)
+    simpler, richer = ((errors[:, offered] / scale).mean(1) for errors in (before, after))
+    return won if clearly_better(simpler, richer) else []

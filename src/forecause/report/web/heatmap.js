@@ -19,7 +19,8 @@ const heatPicture = {
 
   // The grid of panels that makes the cells largest.
   arrange(count) {
-    const side = this.labelRoom(), room = { w: stage.width - side - 60, h: stage.height - 120 };
+    const side = this.labelRoom(), above = narrow() ? 44 : 0; // the zoom buttons
+    const room = { w: stage.width - side - 60, h: stage.height - 145 - above };
     let best = { size: 0, columns: 1, lines: 1 };
     for (let columns = 1; columns <= count; columns++) {
       const lines = Math.ceil(count / columns);
@@ -28,7 +29,7 @@ const heatPicture = {
     }
     const spare = room.h - best.lines * best.size - (best.lines - 1) * 44;
     const across = room.w - best.columns * best.size - (best.columns - 1) * 26;
-    return { ...best, left: side + across / 2, top: 40 + Math.max(0, spare / 2 - 14) };
+    return { ...best, left: side + across / 2, top: 40 + above + Math.max(0, spare / 2 - 14) };
   },
   labelRoom() {
     pen.font = `11px ${FONT}`;
@@ -135,6 +136,7 @@ const heatPicture = {
     if (cell < 7) return;
     pen.font = `${cell > 18 ? 12 : cell > 10 ? 10 : 8}px ${FONT}`;
     pen.fillStyle = colours.quiet;
+    const turned = cell < 34 || this.order(view).some((name) => pen.measureText(name).width > cell - 4);
     this.order(view).forEach((name, i) => {
       if (first) {
         pen.textAlign = "right";
@@ -143,9 +145,9 @@ const heatPicture = {
       if (!last) return;
       pen.save();
       pen.translate(x + (i + 0.5) * cell, y + size + 8);
-      if (cell < 34) pen.rotate(-Math.PI / 2);
-      pen.textAlign = cell < 34 ? "right" : "center";
-      pen.fillText(clip(name, cell < 34 ? (view.variables.length > MATRIX_FROM ? 90 : 60) : cell), 0, cell < 34 ? 0 : 4);
+      if (turned) pen.rotate(-Math.PI / 2);
+      pen.textAlign = turned ? "right" : "center";
+      pen.fillText(turned ? clip(name, 90) : name, 0, turned ? 0 : 4);
       pen.restore();
     });
   },

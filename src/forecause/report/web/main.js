@@ -92,7 +92,7 @@ function drawLegend() {
   };
   const entries = state.shape === "heat"
     ? [[line("linear-gradient(90deg, var(--heat-0), var(--heat-1))"), "score"], ["◤", "predicted edge"], ...(data.truth ? [["◥", "true edge"]] : []), ["", "rows: targets · columns: sources"]]
-    : [[line("var(--up)"), "raises"], [line("var(--down)"), "lowers"], ...(currentView().edges.some((edge) => edge.way === "both") ? [[line("var(--both)"), "either, by the state"]] : []), ...widthEntries(), ...gradeEntries(), ["1", "delay in rows"], ...(shownMixed() ? [["±", "the other way at a further delay"]] : [])];
+    : [[line("var(--up)"), "raises"], [line("var(--down)"), "lowers"], ...(currentView().edges.some((edge) => edge.way === "both") ? [[line("var(--both)"), "either, by the state"]] : []), ...widthEntries(), ...gradeEntries(), ["1", `delay in ${data.delay_unit}`], ...(shownMixed() ? [["±", "the other way at a further delay"]] : [])];
   $("legend").replaceChildren(...entries.map(([mark, text]) => {
     const glyph = typeof mark === "string" ? make("b", {}, mark) : mark;
     if (mark === "◤") glyph.style.color = "var(--down)";
@@ -198,6 +198,7 @@ function start() {
   readHash();
   redraw();
   drawTable();
+  sizeCanvas();
   resize();
   addEventListener("resize", sizeCanvas);
   new ResizeObserver(resize).observe(canvas);

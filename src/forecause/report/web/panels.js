@@ -35,6 +35,7 @@ const VERBS = { raises: "up", lowers: "down", moves: "both" };
 function strongestLinks() {
   const view = currentView();
   if (view.kind === "all") return data.links;
+  if (view.kind === "domain") return data.domain_links[view.name];
   const between = view.edges.filter((edge) => edge.source !== edge.target);
   return (between.length ? between : view.edges).slice(0, 5).map((edge) => ({
     edge: [edge.source, edge.target, edge.lag], claim: `${edge.source} ${WORDS[edge.way]} ${edge.source === edge.target ? "itself" : edge.target} ${whenText(edge.lag)}`, amount: "", grade: edge.grade, direction: WORDS[edge.way],
@@ -99,7 +100,7 @@ function statistics(view, edge, key, source, target, lag) {
     if (column === "sd_rank" && row.mean_rank != null) continue;
     if (column === "mean_rank" && row.sd_rank != null) add("rank, mean ± sd", `${format(row.mean_rank)} ± ${format(row.sd_rank)}`, data.glossary.mean_rank);
     else if (column === "change" && row.change_low != null) add(title, `${format(row.change)} [${format(row.change_low)}, ${format(row.change_high)}]`, data.glossary.change);
-    else add(title, format(row[column]), data.glossary[column]);
+    else add(title, column === "q_value" ? small(row[column]) : format(row[column]), data.glossary[column]);
   }
   const found = curves.get(key);
   if (found?.lost != null && view.kind !== "run") add("lost without it", percent(found.lost), "Growth of the held-out squared error when this input is replaced by its mean.");
@@ -148,7 +149,7 @@ function alignedPart(panel, source, target, lag) {
   const moved = theirs.slice(before - lag, theirs.length - lag);
   const self = source === target;
   part(panel, "The two series, the source moved by its delay", lineChart({
-    label: `${source} moved by ${lag} rows beside ${target}, standardised`, ticks: near.ticks,
+    label: `${source} moved by ${delayName(lag)} beside ${target}, standardised`, ticks: near.ticks,
     lines: [{ y: standardised(moved), colour: "var(--down)" }, { y: standardised(ours), colour: "var(--up)" }],
   }), swatches([["var(--up)", target], ["var(--down)", `${source}${self ? ", earlier" : ""}, ${lag ? delayName(lag) + " before" : "same row"}`]]));
 }

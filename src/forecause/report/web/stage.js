@@ -207,10 +207,17 @@ canvas.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
-// A matrix of many variables gets the height that its names need; other pictures one screen.
-const ROW_HEIGHT = 13;
+// A matrix of many variables gets the height that its names need, as does any picture on a phone;
+// others one screen.
+const ROW_HEIGHT = 13, PHONE_PANEL = 250;
 function sizeCanvas() {
-  const rows = state.shape === "heat" ? currentView().variables.length : 0;
-  const wanted = rows > 25 ? `${rows * ROW_HEIGHT + 200}px` : "";
+  // The picture and its legend end with the first screen.
+  const above = $("picture").getBoundingClientRect().top + scrollY + $("legend").offsetHeight;
+  document.documentElement.style.setProperty("--above", `${Math.round(above + 4)}px`);
+  const count = currentView().variables.length, heat = state.shape === "heat", phone = canvas.clientWidth < 520;
+  let wanted = "";
+  if (heat && count > MATRIX_FROM) wanted = `${count * ROW_HEIGHT + 200}px`;
+  else if (heat && phone) wanted = `${heatPicture.lags().length * PHONE_PANEL + 190}px`;
+  else if (phone && count > FEW) wanted = "470px";
   if (canvas.style.height !== wanted) canvas.style.height = wanted;
 }

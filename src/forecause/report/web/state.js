@@ -196,8 +196,8 @@ function format(value) {
   if (size < 1e-3 || size >= 1e5) return value.toExponential(1).replace("e", "e").replace("-", "−");
   return String(+value.toPrecision(3)).replace("-", "−");
 }
+const small = (value) => (value != null && value < 1e-4 ? "< 0.0001" : format(value));
 const delayName = (lag) => data.delays[lag] || `${lag} rows`;
-const lagName = (lag) => data.lag_names[lag] || `${lag} rows`;
 const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 let colours = {};
 function readColours() {

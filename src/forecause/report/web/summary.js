@@ -1,6 +1,7 @@
 // The summary graph: variables as boxes, one arrow per pair, labelled with its delays.
 const places = new Map(names.map((name, i) => [name, [...data.layout.places[i]]]));
 const MANY_LABELS = 110; // arrows beyond which delays are written only where the eye is
+const FEW = 8; // variables that a phone shows at full size
 const BEND = 0.16;
 
 function summaryFrame() {
@@ -32,22 +33,25 @@ function nearPlaces() {
   return near.places;
 }
 const placesNow = () => (state.focus && currentView().variables.includes(state.focus) ? nearPlaces() : places);
-const drawnSmall = () => placesNow().size > (narrow() ? 12 : 30);
+const drawnSmall = () => placesNow().size > (narrow() ? FEW : 30);
 function placeOf(name) {
   const [x, y] = placesNow().get(name);
   return toScreen((x / 1.45 + 1) / 2, (1 - y) / 2, summaryFrame());
 }
+const nameFont = () => `${drawnSmall() ? 11 : narrow() ? 12 : 13}px ${FONT}`;
 const boxes = new Map(); // name -> {x, y, w, h, label}, as drawn
 
 function measureBoxes() {
   const small = drawnSmall(), now = placesNow();
-  pen.font = `${small ? 11 : 13}px ${FONT}`;
+  pen.font = nameFont();
   boxes.clear();
   const shown = currentView().variables.filter((name) => now.has(name));
   for (const name of small ? byImportance(shown) : shown) {
-    const [x, y] = placeOf(name);
-    const label = clip(name, small || narrow() ? 90 : 130);
-    const box = { x, y, w: Math.max(pen.measureText(label).width + (small ? 10 : 20), small ? 20 : 38), h: small ? 18 : 28, label };
+    let [x, y] = placeOf(name);
+    const label = clip(name, small ? 90 : narrow() ? 98 : 130);
+    const w = Math.max(pen.measureText(label).width + (small ? 10 : 20), small ? 20 : 38);
+    if (stage.zoom === 1 && stage.panX === 0) x = Math.max(w / 2 + 3, Math.min(x, stage.width - w / 2 - 3));
+    const box = { x, y, w, h: small ? 18 : 28, label };
     boxes.set(name, small && covers(box) ? { x, y, w: DOT, h: DOT, label: "" } : box);
   }
 }
@@ -162,7 +166,7 @@ const summaryPicture = {
   },
 
   drawLabels(mark) {
-    const many = this.curves.length > MANY_LABELS && stage.zoom < 2;
+    const many = this.curves.length > (narrow() ? MANY_LABELS / 4 : MANY_LABELS) && stage.zoom < 2;
     const taken = [...boxes.values()].map((b) => [b.x - b.w / 2, b.y - b.h / 2, b.w, b.h]);
     pen.font = `600 11px ${FONT}`;
     pen.textAlign = "center";
@@ -188,7 +192,7 @@ const summaryPicture = {
 
   drawBoxes(mark, arrows) {
     const close = new Set(arrows.flatMap((arrow) => (standsOut(arrow, mark) ? [arrow.source, arrow.target] : [])));
-    pen.font = `${drawnSmall() ? 11 : 13}px ${FONT}`;
+    pen.font = nameFont();
     for (const [name, box] of boxes) {
       const picked = state.variable === name || state.focus === name || stage.hover?.key === name;
       const faint = mark && !close.has(name) && !picked;

@@ -1,8 +1,9 @@
 // The edge table: the edges that the filters leave, sorted and searched.
 const MOST_ROWS = 500;
 const FIRST = ["source", "target", "way", "lag", "change", "change_low", "change_high", "grade", "certainty", "score"];
-const HIDDEN = new Set(["sign"]);
-const HEADS = { change: "change per sd", change_low: "from", change_high: "to", q_value: "q-value", mean_rank: "mean rank", sd_rank: "sd rank", sign_consistency: "sign consistency" };
+// Left to edges.csv and to what is copied; confidence only where certainty or a q-value says it.
+const HIDDEN = new Set(["sign", "sign_consistency", "mean_rank", "sd_rank"]);
+const HEADS = { change: "change per sd", change_low: "from", change_high: "to", q_value: "q-value" };
 
 function tableRows() {
   const words = state.filter.toLowerCase().split(/\s+/).filter(Boolean);
@@ -19,7 +20,8 @@ function tableRows() {
 function tableColumns() {
   const columns = columnsOf(currentView().edges).filter((column) => !HIDDEN.has(column));
   const first = FIRST.filter((column) => column === "way" || columns.includes(column));
-  return [...first, ...columns.filter((column) => !first.includes(column))];
+  const said = (column) => column === "confidence" && (columns.includes("certainty") || columns.includes("q_value"));
+  return [...first, ...columns.filter((column) => !first.includes(column) && !said(column))];
 }
 
 function drawTableHead() {
@@ -75,7 +77,7 @@ function tableRow(edge, columns, digits) {
   for (const column of columns) {
     if (column === "way") row.append(make("td", { className: `text ${edge.way}` }, edge.way === "up" ? "▲ raises" : edge.way === "down" ? "▼ lowers" : "◆ moves"));
     else if (column === "source" || column === "target") row.append(make("td", { className: "text", title: edge[column] }, named(edge[column])));
-    else row.append(make("td", { title: edge[column] ?? "" }, cellText(edge[column], digits[column])));
+    else row.append(make("td", { title: edge[column] ?? "" }, column === "q_value" ? small(edge[column]) : cellText(edge[column], digits[column])));
   }
   return row;
 }

@@ -13,9 +13,12 @@ const timePicture = {
   frame() {
     pen.font = `12.5px ${FONT}`;
     const widest = Math.max(...this.rows().map((name) => pen.measureText(name).width));
-    const left = Math.min(widest, 150) + 34;
-    return { left, top: 52, width: stage.width - left - 70, height: stage.height - 52 - 70 };
+    const left = Math.min(widest, this.nameRoom()) + 34;
+    const top = narrow() ? 96 : 52, right = narrow() ? 22 : 70; // of the zoom buttons, above or beside
+    return { left, top, width: stage.width - left - right, height: stage.height - top - 70 };
   },
+
+  nameRoom: () => (narrow() ? 100 : 150),
 
   draw() {
     const rows = this.rows(), view = currentView(), steps = view.maxLag;
@@ -39,7 +42,7 @@ const timePicture = {
       if (steps > 14 && lag % Math.ceil(steps / 10)) continue;
       const [x] = toScreen(1 - lag / steps, 0, frame);
       pen.fillStyle = colours.quiet;
-      pen.fillText(lag ? `t − ${lag}` : "t", x, 22);
+      pen.fillText(lag ? (narrow() ? `−${lag}` : `t − ${lag}`) : "t", x, frame.top - 30);
     }
   },
 
@@ -94,7 +97,7 @@ const timePicture = {
       pen.font = `${picked ? "600 " : ""}${gap < 15 ? 10 : 12.5}px ${FONT}`;
       pen.textAlign = "right";
       pen.fillStyle = picked ? colours.accent : colours.ink;
-      const label = clip(name, 150);
+      const label = clip(name, this.nameRoom());
       pen.fillText(label, x - dot - 9, y);
       this.dots.push({ name, x: x - dot - 9 - pen.measureText(label).width / 2, y, r: 12 });
     });

@@ -1,0 +1,31 @@
+"""PCMCI+ with tigramite's nonlinear test GPDC: Gaussian processes and distance correlation.
+
+It needs the package dcor (`pip install 'forecause-bench[gpdc]'`). A test takes about a second with
+500 rows, so it is for short tables.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from forecause.data import Panel
+from forecause.errors import MissingExtra
+from forecause.graph.edge_table import CAUSE
+from forecause.refine.links import graph_of
+from forecause.refine.tigramite_search import LEVEL_PLUS, frame_of, lagged, load, quiet
+from forecause_bench.methods import Answer
+
+
+def pcmci_plus_gpdc(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
+    """The lagged links, at PCMCI+'s usual level; nothing is random but the test's own null."""
+    try:
+        import dcor  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise MissingExtra("dcor", "gpdc", "forecause-bench") from error
+    test = load("tigramite.independence_tests.gpdc").GPDC(seed=seed, verbosity=0)
+    searcher = load("tigramite.pcmci").PCMCI(frame_of(panel, max_lag), test, 0)
+    with quiet():
+        results = searcher.run_pcmciplus(tau_max=max_lag, pc_alpha=LEVEL_PLUS)
+    scores = np.abs(lagged(results["val_matrix"]))
+    chosen = lagged(results["graph"]) == CAUSE
+    return [Answer(graph_of(panel, scores, chosen, p_value=lagged(results["p_matrix"])))]
