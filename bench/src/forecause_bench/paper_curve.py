@@ -25,7 +25,7 @@ from forecause.forecast.selection import seeded_build
 from forecause.forecast.training.loop import WATCHED
 from forecause.progress import Progress
 from forecause.simulation import simulate
-from forecause_bench.document import Lines, Paragraph, Table, Text, to_markdown
+from forecause_bench.document import Block, Lines, Paragraph, Table, Text, to_markdown
 from forecause_bench.run import describe_machine
 from forecause_bench.suite import BASE
 
@@ -123,7 +123,7 @@ def write(points: list[Point], best: float, folder: Path, command: str) -> None:
         ]
         for point in points
     ]
-    blocks = [
+    blocks: list[Block] = [
         Lines([f"Command: {command}", f"Run: {_today()}", f"Machine: {describe_machine()}"]),
         Paragraph(
             f"{BASE['nodes']} variables, lag {BASE['max_lag']}, {ROWS:,} rows of a linear system, "
