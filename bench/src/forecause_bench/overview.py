@@ -175,6 +175,8 @@ def _draw(axes: Axes, found: Found, method: str, shift: float) -> None:
         axes.plot(xs, ys, "o-", color=colour, markersize=6, linewidth=2.6, label=label, zorder=3)
         return
     colour, marker = RIVALS[method]
+    if len(points) < len(found) / 2:  # of a suite that it is no part of
+        xs, ys = (), ()
     axes.plot(xs, ys, color=colour, marker=marker, markersize=4, linewidth=1.1, label=label)
 
 
