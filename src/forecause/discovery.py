@@ -21,7 +21,7 @@ from forecause.progress import QUIET, Progress
 from forecause.refine.run import refine
 from forecause.resources.workers import LOCAL, Workers
 from forecause.result import Result
-from forecause.threads import one_thread
+from forecause.work_sharing import one_thread
 
 if TYPE_CHECKING:
     from forecause.evaluate import Evaluation, Refit

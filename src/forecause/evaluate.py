@@ -12,14 +12,14 @@ import torch
 
 from forecause.config import Config, ForecastOptions
 from forecause.data.panel import Panel
-from forecause.data.seasonal import Season, naive_error, repeated, seasons_of
-from forecause.data.time_course import (
+from forecause.data.seasons.course import (
     TimeCourse,
     differenced,
     positions_of,
     series_spans,
     time_taken_out,
 )
+from forecause.data.seasons.repeated import Season, naive_error, repeated, seasons_of
 from forecause.data.windows import Scale, Windows
 from forecause.edges.knowledge import Candidates
 from forecause.errors import InputError
@@ -28,7 +28,7 @@ from forecause.forecast.selection import fit_best
 from forecause.progress import QUIET, Progress
 from forecause.resources.fitting import fit_as_asked
 from forecause.result import Result
-from forecause.threads import one_thread
+from forecause.work_sharing import one_thread
 
 METHODS = ("forecaster", "var", "seasonal naive", "last value", "mean")
 REFERENCE = "seasonal naive"

@@ -26,8 +26,8 @@ from forecause.config import (
     check_names,
 )
 from forecause.data.panel import Panel
+from forecause.data.seasons.course import time_taken_out
 from forecause.data.summary import DataSummary, source_of
-from forecause.data.time_course import time_taken_out
 from forecause.data.windows import Windows
 from forecause.diagnostics.alerts import NO_PROMISE, find_alerts
 from forecause.diagnostics.lag_window import propose_max_lag
@@ -53,8 +53,8 @@ from forecause.progress import QUIET, Progress, usual_progress
 from forecause.resources.cost import check_memory, expected_cost, plan_for
 from forecause.resources.fitting import Fit, fit_as_asked, fit_parts, pick_device
 from forecause.resources.workers import LOCAL, Workers, helping
-from forecause.threads import one_thread
 from forecause.voice import spoken
+from forecause.work_sharing import one_thread
 
 Answer = TypeVar("Answer")
 Arguments = ParamSpec("Arguments")

@@ -11,8 +11,8 @@ import xarray as xr
 from forecause.config import Config
 from forecause.data.panel import Panel
 from forecause.data.sampling import Timing, timing
+from forecause.data.seasons.course import time_taken_out
 from forecause.data.summary import DataSummary
-from forecause.data.time_course import time_taken_out
 from forecause.data.windows import Windows
 from forecause.diagnostics.alerts import Alert
 from forecause.diagnostics.power import Power

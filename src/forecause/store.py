@@ -20,8 +20,8 @@ from safetensors.torch import load_file, save_file
 from forecause import saved
 from forecause._version import __version__
 from forecause.config import Config
+from forecause.data.seasons.course import TimeCourse
 from forecause.data.summary import DataSummary
-from forecause.data.time_course import TimeCourse
 from forecause.data.variables import Label
 from forecause.diagnostics.alerts import Alert
 from forecause.diagnostics.power import Power

@@ -11,7 +11,7 @@ import pytest
 import forecause as fc
 from forecause.config import Config
 from forecause.data.panel import Panel
-from forecause.data.time_course import time_taken_out
+from forecause.data.seasons.course import time_taken_out
 from forecause.data.windows import Windows
 from forecause.diagnostics.doubts import find_doubts
 from forecause.errors import ForecauseWarning

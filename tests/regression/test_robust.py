@@ -74,7 +74,7 @@ def fits(sample):
 
 def test_the_number_of_threads_changes_no_bit(sample, monkeypatch):
     alone = fits(sample)
-    monkeypatch.setattr("forecause.threads.LARGE", 0.0)
+    monkeypatch.setattr("forecause.work_sharing.LARGE", 0.0)
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     try:

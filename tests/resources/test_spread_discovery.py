@@ -17,7 +17,7 @@ from forecause.method import Run, run_method
 from forecause.regression import screen
 from forecause.resources.over_ray import RayHelpers
 from forecause.resources.workers import WorkerDied
-from forecause.spreading import helped_by, spread
+from forecause.work_sharing import helped_by, spread
 
 
 @dataclass

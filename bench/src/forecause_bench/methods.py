@@ -76,7 +76,7 @@ def _expected_seconds(panel: Panel, max_lag: int, **settings: Any) -> tuple[floa
     from forecause.data.windows import Windows
     from forecause.forecast.selection import specs_tried
     from forecause.resources.cost import expected_cost
-    from forecause.threads import one_thread
+    from forecause.work_sharing import one_thread
 
     chosen, windows = Config.of(max_lag=max_lag, **settings), Windows.of(panel, max_lag)
     with one_thread():

@@ -85,7 +85,7 @@ def near_copy(rows: int, seed: int, max_lag: int) -> tuple[Panel, LaggedGraph]:
 def doubted(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
     """Whether a run of the linear forecaster is doubted, 1 or 0."""
     from forecause.config import Config
-    from forecause.data.time_course import time_taken_out
+    from forecause.data.seasons.course import time_taken_out
     from forecause.data.windows import Windows
     from forecause.diagnostics.doubts import find_doubts
 

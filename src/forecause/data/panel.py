@@ -19,7 +19,7 @@ from forecause.data.variables import Label, Variables
 from forecause.errors import InputError
 
 if TYPE_CHECKING:
-    from forecause.data.time_course import TimeCourse
+    from forecause.data.seasons.course import TimeCourse
 
 CHUNK = 1 << 20  # values looked at together, so that a mapped file is never loaded whole
 SMALLEST, LARGEST = 1e-100, 1e100  # a smaller spread or larger size cannot be squared safely

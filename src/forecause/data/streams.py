@@ -14,7 +14,7 @@ from forecause.data.variables import Inputs
 from forecause.data.windows import Windows
 from forecause.regression.moments import BATCH, Batch, Moments
 from forecause.regression.sample import Sample
-from forecause.spreading import spread
+from forecause.work_sharing import spread
 
 BLOCKS = 5  # of time, each left out once to choose a penalty
 FIT_WORK = 2e11  # windows times squared features of one fit: more add time, hardly precision

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 
 from forecause.data.panel import Panel
-from forecause.data.time_course import TimeCourse
+from forecause.data.seasons.course import TimeCourse
 from forecause.data.variables import Label, Variables
 from forecause.data.windows import Window, Windows
 from forecause.errors import InputError

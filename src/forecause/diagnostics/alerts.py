@@ -22,7 +22,7 @@ from forecause.forecast.forecaster import residuals_of
 from forecause.forecast.selection import Fitted
 from forecause.graph.lagged import LaggedGraph
 from forecause.regression.residuals import Array, Residuals
-from forecause.threads import shared
+from forecause.work_sharing import shared
 
 NO_PROMISE = "No error rate can be promised"
 MOST_CHECKED_WINDOWS = 20_000  # looked at

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import fdtrc
 
-from forecause.data.time_course import positions_of, series_spans
+from forecause.data.seasons.course import positions_of, series_spans
 from forecause.data.windows import Windows
 from forecause.regression.least_squares import residual_of
 from forecause.regression.residuals import Residuals

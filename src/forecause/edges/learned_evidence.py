@@ -27,7 +27,7 @@ from forecause.forecast.dictionary_search import (
 from forecause.forecast.predictor import Predictor
 from forecause.regression.p_values import cauchy_combination, gain_over_blocks
 from forecause.regression.scan import InputGroups
-from forecause.spreading import spread
+from forecause.work_sharing import spread
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]

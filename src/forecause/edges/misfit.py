@@ -27,7 +27,7 @@ from forecause.regression import scan
 from forecause.regression.atoms import Kind
 from forecause.regression.least_squares import residual_of, ridge
 from forecause.regression.scan import InputGroups
-from forecause.threads import one_thread
+from forecause.work_sharing import one_thread
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]

@@ -28,7 +28,7 @@ from forecause.regression.p_values import adjusted_p_values, clearly_better
 from forecause.regression.robust import Wald, batches_of_sample
 from forecause.regression.sample import Design, Sample
 from forecause.regression.screen import is_wide, screened_inputs
-from forecause.spreading import in_blocks, spread
+from forecause.work_sharing import in_blocks, spread
 
 HELD_OUT = 0.2
 RIDGE = 1e-4  # of the fits that are compared on held-out windows

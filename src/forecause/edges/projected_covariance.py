@@ -20,7 +20,7 @@ from forecause.forecast.predictor import HasTerms, KnowsEffects, Predictor, part
 from forecause.regression.least_squares import damped, precision, solved
 from forecause.regression.scan import InputGroups
 from forecause.regression.splines import BENDS, Splines
-from forecause.spreading import spread
+from forecause.work_sharing import spread
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]

@@ -30,7 +30,7 @@ from forecause.data.windows import Window, Windows
 from forecause.graph.lagged import LaggedGraph
 from forecause.regression.least_squares import damped, precision
 from forecause.regression.splines import spline_slopes, spline_terms
-from forecause.spreading import in_blocks, spread
+from forecause.work_sharing import in_blocks, spread
 
 LEVEL = 0.9  # of the intervals
 COLUMNS = ("change", "change_low", "change_high")

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forecause.forecast.predictor import HasTerms, Predictor, part_of
-from forecause.threads import one_thread
+from forecause.work_sharing import one_thread
 
 if TYPE_CHECKING:  # nothing else needs scikit-learn, and importing it takes long
     from sklearn.ensemble import HistGradientBoostingRegressor

@@ -15,7 +15,7 @@ from torch import Tensor
 from forecause.data.windows import Windows
 from forecause.regression import scan
 from forecause.regression.splines import Splines
-from forecause.spreading import in_blocks, spread
+from forecause.work_sharing import in_blocks, spread
 
 STRICT_LEVEL = 0.0005  # chance to take one target of a system without joint functions for another
 MOST_MULTIPLIED = 14  # inputs of a target

@@ -20,7 +20,7 @@ from scipy.special import fdtrc
 from torch import Tensor
 
 from forecause.errors import InputError
-from forecause.threads import shared
+from forecause.work_sharing import shared
 
 BATCH = 4096
 MOST_JUDGED = 256  # targets by whose left-out losses a penalty is chosen

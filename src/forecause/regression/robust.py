@@ -15,7 +15,7 @@ from forecause.regression.least_squares import pseudo_inverse
 from forecause.regression.least_squares import wald as wald_statistic
 from forecause.regression.moments import BATCH, Batch, Moments, pulled, wald, with_intercept
 from forecause.regression.sample import Design, Sample
-from forecause.threads import shared
+from forecause.work_sharing import shared
 
 NUMBERS = 8_000_000  # held at once while products are summed
 PIECE = 2_000_000  # the same for arrays held in memory

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from forecause.regression.moments import Moments
-from forecause.spreading import spread
+from forecause.work_sharing import spread
 
 WIDE, WIDE_IF_SHORT, WINDOWS_PER_INPUT = 1500, 1000, 2  # inputs; see is_wide
 ROUNDS = (15, 8, 8, 8)  # inputs added in each, besides the one that is always taken

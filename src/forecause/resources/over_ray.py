@@ -21,7 +21,7 @@ from forecause.resources.workers import (
     portable,
     received,
 )
-from forecause.threads import one_thread
+from forecause.work_sharing import one_thread
 
 TURN = 0.5  # seconds
 KNOCK = 5.0  # seconds for a cluster to open the door
@@ -58,7 +58,7 @@ def answers(
 
 
 class RayHelpers:
-    """Does the pieces of a run's stages as Ray tasks; see forecause.spreading."""
+    """Does the pieces of a run's stages as Ray tasks; see forecause.work_sharing."""
 
     def __init__(self, workers: Workers) -> None:
         self.workers = workers

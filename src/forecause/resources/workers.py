@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from forecause.errors import ForecauseError, InputError
-from forecause.spreading import helped_by
+from forecause.work_sharing import helped_by
 
 RETRIES = 2  # of a piece whose worker died
 THREADS = "OMP_NUM_THREADS"

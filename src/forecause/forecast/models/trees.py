@@ -19,7 +19,7 @@ from forecause.forecast.backward import PLAIN, Rules
 from forecause.forecast.boosted_trees import LEAVES, MOST_TREES, grown, held_out_rows
 from forecause.forecast.forecaster import FitData, Forecaster, ForecasterSettings
 from forecause.forecast.models.by_domain import by_domain
-from forecause.spreading import spread
+from forecause.work_sharing import spread
 
 NODES = 2 * LEAVES - 1  # of one tree
 DEPTH = LEAVES - 1  # steps from its root to its farthest leaf

@@ -24,7 +24,7 @@ from forecause.forecast.training import distributed
 from forecause.forecast.training.distributed import Ranks
 from forecause.forecast.training.sparsity import TRIED, Penalty, learn_sparsely
 from forecause.regression.p_values import clearly_better
-from forecause.threads import threads_for
+from forecause.work_sharing import threads_for
 
 WATCHED = 4096  # held-out windows looked at to decide when to stop
 QUICK_STEPS = 1000  # of training, at most, under the preset quick

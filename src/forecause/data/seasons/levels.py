@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from forecause.data.time_terms import Array, TimeTerms, spline_terms
-from forecause.data.time_tests import ROWS_BESIDE_SHIFT, PieceTests, step_f_values
+from forecause.data.seasons.piece_tests import ROWS_BESIDE_SHIFT, PieceTests, step_f_values
+from forecause.data.seasons.terms import Array, TimeTerms, spline_terms
 
 TREND_KNOTS = 5
 # Knots of a slow wave that all variables share, its least F value on average over them, and own

@@ -1,7 +1,7 @@
 """TimeTerms: cycles, a slow trend, level shifts and odd days, as columns that any row's time gives.
 
 Time drives every variable, so it is a common cause like any other. The terms can be evaluated for
-any row, also for future ones; `time_search` finds them and `time_course` takes them out.
+any row, also for future ones; `search` finds them and `course` takes them out.
 """
 
 from __future__ import annotations

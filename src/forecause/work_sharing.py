@@ -1,26 +1,32 @@
-"""How many threads a piece of work gets: one, unless it is large enough to gain from more.
+"""Who does a piece of work: one thread, all threads if it is large, or helpers elsewhere.
 
 Threads that share a small product wait for each other at its end, and where the other cores are
 busy every such wait costs a time slice: a product of one millisecond then takes forty. So a run
 works on one thread, and large work is cut into pieces that threads of their own do, each piece on
 one thread. Whoever is free takes the next piece: a busy core loses nothing, and since the pieces
 and the order of their sums do not depend on who did them, neither does the result.
+
+A stage that falls into independent pieces hands them to `spread`. How it is cut, and the order in
+which the parts are put together, is the stage's own and does not depend on who does them.
+`resources.workers` knows who the helpers of a run are.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
 import torch
 from threadpoolctl import threadpool_limits
 
 LARGE = 2e8  # floating-point operations of a piece from which it is worth a thread of its own
 
+Common = TypeVar("Common")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -88,3 +94,49 @@ def shared(
         finally:
             for piece in begun:
                 piece.cancel()
+
+
+class Helpers(Protocol):
+    """Those who do pieces elsewhere."""
+
+    def each(
+        self, function: Callable[[Any, Any], Any], common: Any, items: Sequence[Any]
+    ) -> Iterator[Any]:
+        """`function(common, item)` of every item, in order; `common` travels once."""
+
+
+class _Asked:
+    """The helpers of the run that is at work."""
+
+    helpers: Helpers | None = None
+
+
+@contextmanager
+def helped_by(helpers: Helpers | None) -> Iterator[None]:
+    """What is spread inside is done by these helpers, or here if there are none."""
+    before = _Asked.helpers
+    _Asked.helpers = helpers
+    try:
+        yield
+    finally:
+        _Asked.helpers = before
+
+
+def spread(
+    function: Callable[[Common, Item], Result],
+    common: Common,
+    items: Sequence[Item],
+    operations: float = LARGE,
+) -> Iterator[Result]:
+    """`function(common, item)` of every item, in order, each of about so many operations.
+
+    The function is importable by name and changes nothing: helpers work on copies.
+    """
+    if _Asked.helpers is None or len(items) < 2:
+        return shared(partial(function, common), items, operations)
+    return _Asked.helpers.each(function, common, items)
+
+
+def in_blocks(items: Sequence[Item], size: int) -> list[Sequence[Item]]:
+    """Neighbours together, `size` in each block: a piece should be worth its way."""
+    return [items[start : start + size] for start in range(0, len(items), size)]

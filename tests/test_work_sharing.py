@@ -13,7 +13,7 @@ import torch
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import forecause as fc
-from forecause.threads import LARGE, one_thread, shared, threads_for
+from forecause.work_sharing import LARGE, one_thread, shared, threads_for
 
 
 @pytest.fixture

@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from forecause.data.gaps import expected
 from forecause.data.scratch import copied, new_array, pieces
-from forecause.data.time_cycles import LEAST_CYCLES, rows_since_monday
-from forecause.data.time_search import Season, TrendName, find_time_terms
-from forecause.data.time_terms import Array, Cycle, TimeTerms
+from forecause.data.seasons.cycles import LEAST_CYCLES, rows_since_monday
+from forecause.data.seasons.search import Season, TrendName, find_time_terms
+from forecause.data.seasons.terms import Array, Cycle, TimeTerms
 from forecause.regression.least_squares import pseudo_inverse
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from forecause.data.time_cycles import (
+from forecause.data.seasons.cycles import (
     LEAST_CYCLES,
     SHORT_CYCLES,
     Stamps,
@@ -21,10 +21,10 @@ from forecause.data.time_cycles import (
     with_suggested_cycles,
     with_week_of_days,
 )
-from forecause.data.time_days import with_odd_days
-from forecause.data.time_levels import WAVE_LAGS, with_level_changes, with_shared_changes
-from forecause.data.time_terms import Array, TimeTerms
-from forecause.data.time_tests import PieceTests
+from forecause.data.seasons.levels import WAVE_LAGS, with_level_changes, with_shared_changes
+from forecause.data.seasons.odd_days import with_odd_days
+from forecause.data.seasons.piece_tests import PieceTests
+from forecause.data.seasons.terms import Array, TimeTerms
 
 Season = Literal["auto", "none"] | Sequence[float]
 TrendName = Literal["auto", "none"]

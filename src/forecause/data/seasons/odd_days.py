@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import chdtrc, fdtrc
 
-from forecause.data.time_terms import TimeTerms
-from forecause.data.time_tests import PieceTests
+from forecause.data.seasons.piece_tests import PieceTests
+from forecause.data.seasons.terms import TimeTerms
 
 LEVEL = 0.01  # chance that a table without such days is given one
 MOST_ROUNDS = 6  # of looking; each finds the days of about one size

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import fft
 from scipy.special import fdtrc
 
-from forecause.data.time_terms import Array, TimeTerms, waves
+from forecause.data.seasons.terms import Array, TimeTerms, waves
 
 HELD_LAGS = 6  # own past values that stand beside every piece while it is tested
 LEAST_NEW = 1e-5  # of a piece, that other terms and the own past do not hold already

@@ -10,11 +10,11 @@ import pytest
 import forecause as fc
 from forecause.config import Config
 from forecause.data.panel import Panel
-from forecause.data.time_course import TimeCourse, positions_of, time_taken_out
-from forecause.data.time_cycles import calendar_periods
-from forecause.data.time_search import find_time_terms
-from forecause.data.time_terms import Cycle, TimeTerms
-from forecause.data.time_tests import step_f_values, wave_f_values
+from forecause.data.seasons.course import TimeCourse, positions_of, time_taken_out
+from forecause.data.seasons.cycles import calendar_periods
+from forecause.data.seasons.piece_tests import step_f_values, wave_f_values
+from forecause.data.seasons.search import find_time_terms
+from forecause.data.seasons.terms import Cycle, TimeTerms
 from forecause.errors import InputError
 
 Array = npt.NDArray[np.float64]

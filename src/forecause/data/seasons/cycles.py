@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import fdtrc
 
-from forecause.data.time_levels import even_knots, slow_terms
-from forecause.data.time_terms import Array, Cycle, TimeTerms, waves
-from forecause.data.time_tests import PieceTests, wave_f_values
+from forecause.data.seasons.levels import even_knots, slow_terms
+from forecause.data.seasons.piece_tests import PieceTests, wave_f_values
+from forecause.data.seasons.terms import Array, Cycle, TimeTerms, waves
 
 Stamps = npt.NDArray[np.datetime64]
 Orders = npt.NDArray[np.int64]
