@@ -34,7 +34,7 @@ def test_durations_are_told_as_people_say_them(seconds, words):
 def test_the_sentence_names_the_range_and_the_costliest_stage():
     cost = Cost({"tests": 8.0, "additive": 32.0}, 0.64)
     assert cost.sentence == (
-        "Expecting about 20 s to 80 s (of that up to 32 s for the additive) and 0.6 GB."
+        "Expecting about 20 s to 80 s (of that up to 32 s for the forecaster additive) and 0.6 GB."
     )
 
 

@@ -46,6 +46,12 @@ EARLIEST = 1 / 6  # of its longest training, after which a network without succe
 STARTUP = 1.0  # second, of whatever is not counted
 FEW_TAKE_LESS, FEW_TAKE_MORE = 0.5, 2.0  # times what is counted: 9 of 10 runs lie between
 LEARNED = "learners' tests"
+STAGES = {  # in words; the others are forecasters
+    "start": "starting",
+    "tests": "the tests",
+    "effects": "the sizes of effects",
+    LEARNED: "the learners' tests",
+}
 MOST_LEARNED_WINDOWS = 20_000  # of learners
 LEARNER_WORK = {"dictionary": 1e4, "trees": 3e4, LEARNED: 1.5e5}  # per window, input and target
 EFFECT_ROWS, EFFECT_TERMS = 5_000, 140  # of the regression of a target, about
@@ -89,9 +95,10 @@ class Cost:
         least, most = in_words(self.least), in_words(self.most)
         why = ", the longer where effects are joint" if self.unsure else ""
         time = most if least == most else f"{least} to {most}"
+        what = STAGES.get(stage, f"the forecaster {stage}")
         return (
-            f"Expecting about {time}{why} (of that up to {in_words(self.seconds[stage])} for the "
-            f"{stage}) and {self.memory_gb:.1f} GB."
+            f"Expecting about {time}{why} (of that up to {in_words(self.seconds[stage])} for "
+            f"{what}) and {self.memory_gb:.1f} GB."
         )
 
 
