@@ -57,7 +57,7 @@ bench: $(READY)
 	$(BIN)/forecause bench quick
 
 # The paper's tables at half its size for two cores: 10,000 rows, the axes as far as the published
-# transformer gets in minutes. An estimated hour on one idle core; a stopped run goes on.
+# transformer gets in minutes. An estimated 70 minutes on one idle core; a stopped run goes on.
 PAPER := --half --rows 10000 --seeds 1 --limit 1800 --jobs 1 --results bench-paper/results --quiet
 RIVALS := var-fdr,pcmci+,granger,granger-pairwise,dynotears,var-lingam,random-oracle
 STUDY = $(BIN)/forecause bench $(1) $(PAPER) --out docs/benchmarks/$(or $(2),$(1))

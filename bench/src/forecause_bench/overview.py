@@ -7,6 +7,7 @@ causes and noise. It is drawn from the results that `make paper` keeps.
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -167,16 +168,16 @@ def _found(store: Store, point: Point, seeds: int) -> tuple[Results, Column]:
 
 def _draw(axes: Axes, found: Found, method: str, shift: float) -> None:
     entries = [results.entry(Row(method), column, "f1") for results, column in found]
-    points = [(x + shift, entry.mean) for x, entry in enumerate(entries) if entry.complete]
-    xs, ys = zip(*points, strict=True) if points else ((), ())
+    xs = [place + shift for place in range(len(entries))]
+    ys = [entry.mean if entry.complete else math.nan for entry in entries]  # nan breaks the line
     label = LABELS.get(method, METHODS[method].label)
     if method in OURS:
         colour = OURS[method]
         axes.plot(xs, ys, "o-", color=colour, markersize=6, linewidth=2.6, label=label, zorder=3)
         return
     colour, marker = RIVALS[method]
-    if len(points) < len(found) / 2:  # of a suite that it is no part of
-        xs, ys = (), ()
+    if sum(entry.complete for entry in entries) < len(entries) / 2:  # no part of this suite
+        xs, ys = [], []
     axes.plot(xs, ys, color=colour, marker=marker, markersize=4, linewidth=1.1, label=label)
 
 
