@@ -243,7 +243,7 @@ def _clear_orders(tests: PieceTests, period: float, orders: Orders, held: Array)
     if not len(orders):
         return orders
     angles = 2 * np.pi * np.arange(tests.rows)[:, None] * orders / period
-    both = tests.each_f_value(np.hstack([np.cos(angles), np.sin(angles)]), held)
+    both = tests.each_t_value(np.hstack([np.cos(angles), np.sin(angles)]), held) ** 2
     f_values = both.reshape(tests.variables, 2, -1).mean(1)
     p_values = fdtrc(2, tests.rows - 3 * tests.held_lags, f_values.max(0))
     return np.asarray(orders[p_values * f_values.size < LEVEL])

@@ -6,15 +6,19 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import chdtrc, fdtrc
 
 from forecause.data.seasons.piece_tests import PieceTests
 from forecause.data.seasons.terms import TimeTerms
 
-LEVEL = 0.01  # chance that a table without such days is given one
+Array = npt.NDArray[np.float64]
+
+LEVEL = 0.001  # chance that a table without such days is given one
 MOST_ROUNDS = 6  # of looking; each finds the days of about one size
 MOST_ODD = 0.25  # of all days
 LEAST_ROWS = 4  # of a day
+MOST_USUAL = 3.0  # t value of a day, beyond which it says nothing of the usual ones
 
 
 def with_odd_days(tests: PieceTests, terms: TimeTerms) -> TimeTerms:
@@ -31,11 +35,11 @@ def with_odd_days(tests: PieceTests, terms: TimeTerms) -> TimeTerms:
     time = np.arange(tests.rows)
     pieces = np.stack([(time >= a) & (time < b) for a, b in days], axis=1).astype(np.float64)
     for _ in range(MOST_ROUNDS):
-        f_values = tests.each_f_value(pieces, tests.columns(terms))  # (variable, day)
+        t_values = tests.each_t_value(pieces, tests.columns(terms))  # (variable, day)
         free = tests.rows - 4 * tests.held_lags
-        of_one = fdtrc(1, free, f_values.max(0)) * tests.variables
-        of_all = chdtrc(tests.variables, f_values.sum(0))
-        height = f_values.sum(0)
+        of_one = fdtrc(1, free, (t_values**2).max(0)) * tests.variables
+        of_all = _chance_of_all(t_values)
+        height = (t_values**2).sum(0)
         clear = 2 * len(days) * np.minimum(of_one, of_all) < LEVEL
         clear &= height > height.max() / 2  # the clearest first: they move their weekday's level
         found = [day for day, odd in zip(days, clear, strict=True) if odd]
@@ -43,3 +47,16 @@ def with_odd_days(tests: PieceTests, terms: TimeTerms) -> TimeTerms:
             break
         terms = replace(terms, odd_days=tuple(sorted((*terms.odd_days, *found))))
     return terms
+
+
+def _chance_of_all(t_values: Array) -> Array:
+    """The chance (day,) of squares of t values (variable, day) that add up to as much as a day's.
+
+    Variables that drive each other rise and fall on the same days, so the sum is one of fewer
+    squares than there are variables (Satterthwaite's approximation, by the correlation of days).
+    """
+    usual = np.clip(t_values, -MOST_USUAL, MOST_USUAL)
+    together = np.nan_to_num(np.atleast_2d(np.corrcoef(usual)), nan=0.0)
+    np.fill_diagonal(together, 1.0)
+    stretch = float((together**2).sum()) / len(t_values)
+    return np.asarray(chdtrc(len(t_values) / stretch, (t_values**2).sum(0) / stretch))

@@ -61,16 +61,16 @@ class PieceTests:
         p_value = float(fdtrc(2, self.rows - 3 * self.held_lags, best))
         return float(min(1.0, tests * p_value))
 
-    def each_f_value(self, pieces: Array, beside: Array) -> Array:
-        """F values of each piece (row, term) by itself, (variable, term): pieces hardly overlap."""
+    def each_t_value(self, pieces: Array, beside: Array) -> Array:
+        """t values of each piece (row, term) by itself, (variable, term): pieces hardly overlap."""
         found = np.zeros((self.variables, pieces.shape[1]))
         for column in range(self.variables):
             basis, left = self.held(column, beside)
             rest = pieces[self.held_lags :] - basis @ (basis.T @ pieces[self.held_lags :])
             size = (rest**2).sum(0)
             seen = size > LEAST_NEW * (pieces**2).sum(0)
-            explained = (left @ rest) ** 2 / np.where(seen, size, np.inf)
-            found[column] = explained / (left @ left / len(left))
+            along = left @ rest / np.sqrt(np.where(seen, size, np.inf))
+            found[column] = along / np.sqrt(left @ left / len(left))
         return found
 
     def held(self, column: int, beside: Array) -> tuple[Array, Array]:
