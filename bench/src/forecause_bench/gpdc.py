@@ -1,7 +1,7 @@
 """PCMCI+ with tigramite's nonlinear test GPDC: Gaussian processes and distance correlation.
 
-It needs the package dcor (`pip install 'forecause-bench[gpdc]'`). A test takes about a second with
-500 rows, so it is for short tables.
+It needs the package dcor (`pip install 'forecause-bench[gpdc]'`). Its time grows with the cube of
+the rows, so it is for short tables.
 """
 
 from __future__ import annotations
