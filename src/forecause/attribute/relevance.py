@@ -20,6 +20,7 @@ from forecause.progress import QUIET, Progress
 BATCH_NUMBERS = 4_000_000  # per-sample relevances held at once
 READ_NUMBERS = 600_000_000  # per-sample relevances read in all; 2,000 windows of 300,000 candidates
 LEAST_WINDOWS = 50
+MOST_RANKED = 10_000  # candidates; of more, every second window is ranked, or every third ...
 
 
 def relevance(
@@ -107,7 +108,7 @@ class RelevanceStream:
 
     def __init__(self, power: int) -> None:
         self.power = power
-        self.count = 0
+        self.count, self.ranked = 0, 0
         self.sums: dict[str, Tensor] = {}
 
     def add(self, signed: Tensor, direction: Tensor | None = None) -> None:
@@ -115,8 +116,9 @@ class RelevanceStream:
         where that is."""
         direction = signed if direction is None else direction
         magnitude = signed.abs().pow(self.power)
-        rank = _ranks(magnitude)
+        rank = _ranks(magnitude[:: -(-magnitude[0].numel() // MOST_RANKED)])
         self.count += len(signed)
+        self.ranked += len(rank)
         self._sum("relevance", magnitude)
         self._sum("squared", magnitude.double().square())
         self._sum("effect", direction)
@@ -131,7 +133,10 @@ class RelevanceStream:
         sign_consistency: |mean sign|; mean_rank, sd_rank: rank among a target's candidates, the
         strongest having the highest.
         """
-        mean = {name: by_lag(total / self.count) for name, total in self.sums.items()}
+        mean = {
+            name: by_lag(total / (self.ranked if "rank" in name else self.count))
+            for name, total in self.sums.items()
+        }
         found = {
             "relevance": mean["relevance"],
             "sd": np.sqrt(np.maximum(mean["squared"] - mean["relevance"] ** 2, 0)),

@@ -191,8 +191,8 @@ def _suspicious_sets(inputs: Array, left: Array, columns: Index) -> list[list[tu
     """For every target the two best pairs, the best triple and the best four of inputs."""
     if len(columns) < 2:
         return [[] for _ in range(left.shape[1])]
-    pairs = scan.scan_pairs(inputs, left, columns, PAIR_FUNCTIONS)
-    triples = [scan.scan_triples(inputs, left, columns, f) for f in TRIPLE_FUNCTIONS]
+    pairs = scan.PairScan(inputs, columns, PAIR_FUNCTIONS)(left)
+    triples = [scan.TripleScan(inputs, columns, f)(left) for f in TRIPLE_FUNCTIONS]
     fours = _best_fours(inputs, left, columns)
     found = []
     for target in range(left.shape[1]):

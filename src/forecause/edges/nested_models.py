@@ -25,6 +25,7 @@ from forecause.forecast.models.separate import MANY
 from forecause.graph.axes import labelled_together
 from forecause.regression.moments import BATCH, Moments, unexplained
 from forecause.regression.p_values import adjusted_p_values, clearly_better
+from forecause.regression.residuals import product_t_values
 from forecause.regression.robust import Wald, batches_of_sample
 from forecause.regression.sample import Design, Sample
 from forecause.regression.screen import is_wide, screened_inputs
@@ -260,13 +261,11 @@ class _Ladder:
         """Whether products of the inputs have to do with what the best model leaves unexplained,
         which is far cheaper to ask than to fit them."""
         design = self.designs.factors(inputs)
-        left = best.of(target, best.left)[:, None]
         factors = torch.cat([design.features(batch) for batch in self.hinting.batches(BATCH)])
-        squares = (factors * left).square()
-        t = (factors * left).T @ factors / (squares.T @ factors.square()).sqrt().clamp(min=1e-12)
+        t = product_t_values(factors.numpy(), best.of(target, best.left).numpy())
         for own in design.groups:
             t[np.ix_(own, own)] = 0.0  # products are of different inputs
-        return bool(t.abs().max() > HINT)
+        return bool(np.abs(t).max() > HINT)
 
 
 def _tried_plausible(ladder: _Ladder, targets: Sequence[int]) -> list[list[_Tested]]:

@@ -271,9 +271,9 @@ class _TargetTest:
             elif not self._reads.intersection(columns.tolist()):
                 self._effects[group] = np.zeros(len(self.observed))
             else:
-                own = part_of(self.predictor, self.view.inputs, columns)
-                replaced = self.view.replaced(group)
-                others = [part_of(self.predictor, x, columns) for x in replaced]
+                versions = [self.view.inputs, *self.view.replaced(group)]
+                every = part_of(self.predictor, np.concatenate(versions), columns)
+                own, *others = every.reshape(len(versions), -1)
                 self._effects[group] = own - np.mean(others, axis=0)
         return self._effects[group]
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import combinations, islice, product
 from typing import NamedTuple
 
@@ -29,6 +29,7 @@ from scipy.special import ndtr, ndtri, stdtrit
 from forecause.data.windows import Window, Windows
 from forecause.graph.lagged import LaggedGraph
 from forecause.regression.least_squares import damped, precision
+from forecause.regression.residuals import product_t_values
 from forecause.regression.splines import spline_slopes, spline_terms
 from forecause.work_sharing import in_blocks, spread
 
@@ -42,6 +43,7 @@ KNOTS, ROWS_PER_KNOT, MOST_KNOTS = 7, 600, 12  # more of them with more rows
 TARGETS_AT_ONCE, FEW_TARGETS = 8, 100  # looked at together, where there are more than a few
 WORK = 2e10  # multiplications for all targets together: a few seconds
 FEWEST_ROWS, MOST_ROWS = 5_000, 100_000  # looked at, if there are more
+HINT = 3.0  # t-value of a product of two causes from which products are fitted at all
 SMALL_RIDGE = 1e-9  # of the largest eigenvalue, against columns that repeat each other
 
 Array = npt.NDArray[np.float64]
@@ -208,22 +210,16 @@ def _average_slopes(
     inputs: Array, beside: Array, outcome: Array, level: float, bar: float | None = None
 ) -> list[Interval]:
     """Of the outcome (row,) along every input (row, input), beside others (row, control)."""
-    lines = np.column_stack([np.ones(len(outcome)), inputs, beside])
-    design, slopes = lines, np.eye(inputs.shape[1], lines.shape[1], 1)  # (input, term)
-    for more, most in ((_bends, len(outcome)), (_products, len(outcome) // ROWS_PER_PRODUCT)):
-        room = len(outcome) // ROWS_PER_TERM - design.shape[1]
-        terms, by_term = more(inputs, min(most, room))
-        design = np.concatenate([design, terms], axis=1)
-        slopes = np.concatenate([slopes, by_term], axis=1)
-    gram = design.T @ design
-    inverse = precision(damped(gram, SMALL_RIDGE * np.trace(gram)))
-    spread = design @ inverse  # (row, term)
-    leverage = np.clip((spread * design).sum(1), 0.0, 0.99)
-    coefficients = inverse @ (design.T @ outcome)
-    errors = (outcome - design @ coefficients) / (1 - leverage)
-    estimates = slopes @ coefficients
-    spreads = np.sqrt(np.square(spread @ slopes.T).T @ np.square(errors))
-    far = stdtrit(max(len(outcome) - design.shape[1], 1), (1 + level) / 2) * spreads
+    lines = np.concatenate([np.ones((1, len(outcome))), inputs.T, beside.T]).T
+    room = len(outcome) // ROWS_PER_TERM - lines.shape[1]
+    fit = _SlopeFit(lines, np.eye(inputs.shape[1], lines.shape[1], 1), outcome)
+    fit = fit.with_terms(*_bends(inputs, min(len(outcome), room)))
+    if _hints_at_products(inputs, fit.errors):
+        room = len(outcome) // ROWS_PER_TERM - fit.design.shape[1]
+        fit = fit.with_terms(*_products(inputs, min(len(outcome) // ROWS_PER_PRODUCT, room)))
+    estimates, spreads = fit.estimates, fit.standard_errors
+    freedom = max(len(outcome) - fit.design.shape[1], 1)
+    far = stdtrit(freedom, (1 + level) / 2) * spreads
     near = far
     if bar is not None:
         sizes = np.abs(estimates) / np.maximum(spreads, 1e-300)
@@ -231,6 +227,63 @@ def _average_slopes(
     up = estimates > 0
     ends = estimates - np.where(up, near, far), estimates + np.where(up, far, near)
     return [Interval(*map(float, each)) for each in zip(estimates, *ends, strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class _SlopeFit:
+    """Least squares of an outcome, and what its coefficients say of the average slopes."""
+
+    design: Array  # (row, term)
+    slopes: Array  # (input, term): the mean slope of every term
+    outcome: Array  # (row,)
+
+    def with_terms(self, terms: Array, slopes: Array) -> _SlopeFit:
+        """The regression with more terms (row, term) of these mean slopes (input, term)."""
+        if not terms.shape[1]:
+            return self
+        design = np.concatenate([self.design.T, terms.T]).T  # term by term in memory
+        return _SlopeFit(design, np.concatenate([self.slopes, slopes], axis=1), self.outcome)
+
+    @cached_property
+    def inverse(self) -> Array:
+        """Of the Gram matrix, (term, term)."""
+        gram = self.design.T @ self.design
+        return precision(damped(gram, SMALL_RIDGE * np.trace(gram)))
+
+    @cached_property
+    def coefficients(self) -> Array:
+        """(term,)"""
+        return np.asarray(self.inverse @ (self.design.T @ self.outcome))
+
+    @cached_property
+    def errors(self) -> Array:
+        """(row,)"""
+        return np.asarray(self.outcome - self.design @ self.coefficients)
+
+    @property
+    def estimates(self) -> Array:
+        """The average slopes, (input,)."""
+        return np.asarray(self.slopes @ self.coefficients)
+
+    @property
+    def standard_errors(self) -> Array:
+        """Those of the estimates by HC3, (input,)."""
+        spread = self.inverse @ self.design.T  # (term, row)
+        leverage = np.clip(np.einsum("tr,tr->r", spread, self.design.T), 0.0, 0.99)
+        weights = self.design @ (self.inverse @ self.slopes.T)  # (row, input)
+        return np.asarray(np.sqrt(np.square(weights).T @ np.square(self.errors / (1 - leverage))))
+
+
+def _hints_at_products(inputs: Array, errors: Array) -> bool:
+    """Whether products of bounded inputs have to do with the errors that lines and bends leave.
+
+    Far cheaper to ask than to fit them: most systems have none.
+    """
+    u = np.tanh(inputs)
+    factors = np.concatenate([u - u.mean(0), u**2 - (u**2).mean(0)], axis=1)
+    t = np.abs(product_t_values(factors, errors))
+    place = np.arange(factors.shape[1]) % inputs.shape[1]
+    return bool((t[place[:, None] != place] > HINT).any())
 
 
 def _lower_if_chosen(sizes: Array, bar: float, chance: float) -> Array:
@@ -274,18 +327,18 @@ def _products(inputs: Array, most: int) -> tuple[Array, Array]:
 
     Those of the lowest degree first, at most so many.
     """
-    u, count = np.tanh(inputs), inputs.shape[1]
+    u = np.ascontiguousarray(np.tanh(inputs).T)  # (input, row)
     power = [u**k for k in range(HIGHEST_POWER + 1)]
-    slope = [k * u ** max(k - 1, 0) * (1 - u**2) for k in range(HIGHEST_POWER + 1)]
-    wanted = list(islice(_factors(count), max(min(most, MOST_PRODUCTS), 0)))
-    terms, by_term = np.empty((len(inputs), len(wanted))), np.zeros((count, len(wanted)))
+    slope = [k * power[max(k - 1, 0)] * (1 - power[2]) for k in range(HIGHEST_POWER + 1)]
+    wanted = list(islice(_factors(len(u)), max(min(most, MOST_PRODUCTS), 0)))
+    terms, by_term = np.empty((len(wanted), len(inputs))), np.zeros((len(u), len(wanted)))
     for at, factors in enumerate(wanted):
-        values = [power[k][:, a] for a, k in factors]
-        terms[:, at] = np.prod(values, axis=0)
+        values = [power[k][a] for a, k in factors]
+        np.multiply(reduce(np.multiply, values[1:]), values[0], out=terms[at])
         for place, (a, k) in enumerate(factors):
-            rest = np.prod(values[:place] + values[place + 1 :], axis=0)
-            by_term[a, at] = (slope[k][:, a] * rest).mean()
-    return terms, by_term
+            rest = reduce(np.multiply, values[:place] + values[place + 1 :])
+            by_term[a, at] = slope[k][a] @ rest / len(inputs)
+    return terms.T, by_term
 
 
 def _factors(count: int) -> Iterator[tuple[tuple[int, int], ...]]:

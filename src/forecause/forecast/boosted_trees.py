@@ -18,11 +18,11 @@ if TYPE_CHECKING:  # nothing else needs scikit-learn, and importing it takes lon
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-RATE = 0.1
+RATE = 0.15
 LEAVES = 15
 MOST_TREES = 100
 BINS = 63  # of an input's values
-PATIENCE = 6  # trees without a gain before growing stops
+PATIENCE = 4  # trees without a gain before growing stops
 HELD_OUT_STRETCHES = 4  # of which one, spread over time, tells when to stop and how to stack
 LEAST_WEIGHT = 0.15  # of a learner in the stack; below, the other stands alone
 LEAST_LEAF = 20  # rows
@@ -112,15 +112,18 @@ def stacked_with_trees(
 
 
 def grown(
-    inputs: Array, target: Array, late: npt.NDArray[np.bool_], seed: int
+    inputs: Array, target: Array, late: npt.NDArray[np.bool_], seed: int, most: int = MOST_TREES
 ) -> HistGradientBoostingRegressor:
-    """Trees on the other rows, grown as long as that helps on the rows `late` (row,) marks."""
+    """Trees on the other rows, grown as long as that helps on the rows `late` (row,) marks.
+
+    At most so many.
+    """
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     model = HistGradientBoostingRegressor(
         learning_rate=RATE,
         max_leaf_nodes=LEAVES,
-        max_iter=MOST_TREES,
+        max_iter=most,
         max_bins=BINS,
         min_samples_leaf=LEAST_LEAF,
         early_stopping=True,

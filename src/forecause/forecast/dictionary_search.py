@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from forecause.regression import scan
 from forecause.regression.atoms import Atom, Factor, Kind, atom_of, atom_values
 from forecause.regression.block_ridge import BlockMoments, stretches
-from forecause.regression.least_squares import ridge, ridge_residual_of
+from forecause.regression.least_squares import Known, ridge
 from forecause.regression.scan import InputGroups
 from forecause.regression.splines import BENDS, Splines
 
@@ -36,15 +36,16 @@ MOST_READ = 10  # inputs that a target's model reads
 COST_OF_READING_FEW = 0.02  # share of the loss beyond which twice as many are read
 SATURATION = 3.0  # rate of the tanh that stands in for a step
 
-Scan = Callable[[Array, Array, Index], list[list[scan.Proposal]]]
+ScanOf = Callable[[Array, Index], scan.Scan]
+"""Makes a scan of inputs (row, input) for functions of some columns."""
 
 
-def basic_scans() -> list[Scan]:
+def basic_scans() -> list[ScanOf]:
     """Waves of single inputs, products of two and of three lines and bends."""
     return [
-        scan.scan_waves,
-        lambda x, e, c: scan.scan_pairs(x, e, c, scan.PLAIN),
-        lambda x, e, c: scan.scan_triples(x, e, c, _plain_of(len(c))),
+        scan.WaveScan,
+        partial(scan.PairScan, functions=scan.PLAIN),
+        lambda inputs, columns: scan.TripleScan(inputs, columns, _plain_of(len(columns))),
     ]
 
 
@@ -52,18 +53,14 @@ def _plain_of(columns: int) -> tuple[tuple[Kind, float], ...]:
     return scan.PLAIN if columns <= scan.FEW_COLUMNS else scan.PLAIN[:1]
 
 
-def cure_scans() -> list[Scan]:
+def cure_scans() -> list[ScanOf]:
     """Products of two waves, steps or lines: what usually misleads the basic scans."""
-    return [lambda x, e, c: scan.scan_pairs(x, e, c, scan.CURE)]
+    return [partial(scan.PairScan, functions=scan.CURE)]
 
 
-def triple_cure_scans() -> list[Scan]:
+def triple_cure_scans() -> list[ScanOf]:
     """Products of three waves: costly, so only for targets that follow some atom already."""
-    return [_triple_scan(functions) for functions in scan.WAVE_TRIPLES]
-
-
-def _triple_scan(functions: Sequence[tuple[Kind, float]]) -> Scan:
-    return lambda x, e, c: scan.scan_triples(x, e, c, functions)
+    return [partial(scan.TripleScan, functions=waves) for waves in scan.WAVE_TRIPLES]
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,11 +183,11 @@ class DictionarySearch:
         self.additive = additive
         self.searches = [_Search(additive, t, own, level) for t, own in enumerate(own_lags)]
 
-    def look(self, scans: Sequence[Scan]) -> None:
+    def look(self, scans: Sequence[ScanOf]) -> None:
         """Look for atoms in the residuals."""
-        self._run(self.searches, scans, lambda search: (search.residual, search.features))
+        self._run(self.searches, scans, lambda search: (search.residual, search.known))
 
-    def look_behind_copies(self, scans: Sequence[Scan], only_rich: bool = False) -> None:
+    def look_behind_copies(self, scans: Sequence[ScanOf], only_rich: bool = False) -> None:
         """Look in the target less its own past: other inputs may carry a noisy copy of what drives
         it, and the residual then holds nothing of it any more."""
         searches = [s for s in self.searches if s.atoms or not only_rich]
@@ -199,15 +196,18 @@ class DictionarySearch:
     def _run(
         self,
         active: list[_Search],
-        scans: Sequence[Scan],
-        part: Callable[[_Search], tuple[Array, Array]],
+        scans: Sequence[ScanOf],
+        part: Callable[[_Search], tuple[Array, Known]],
     ) -> None:
         """Targets for which nothing is found drop out after a round."""
         columns = self.additive.candidates.scanned
-        for _ in range(ROUNDS if active and len(columns) else 0):
+        if not active or not len(columns):
+            return
+        prepared = [scan_of(self.additive.inputs, columns) for scan_of in scans]
+        for _ in range(ROUNDS):
             parts = [part(s) for s in active]
             residuals = np.stack([residual for residual, _ in parts], axis=1)
-            results = [scan(self.additive.inputs, residuals, columns) for scan in scans]
+            results = [own(residuals) for own in prepared]
             for place, (search, own) in enumerate(zip(active, parts, strict=True)):
                 search.extend([p for found in results for p in found[place]], *own)
             active = [s for s in active if s.has_grown]
@@ -239,26 +239,32 @@ class _Search:
     def penalty(self) -> Array:
         return np.concatenate([self.main, np.full(len(self.atoms), ATOM_PENALTY)])
 
-    def less_own_past(self) -> tuple[Array, Array]:
-        """The target less its own past and its atoms (row,), and these (row, feature)."""
-        columns = np.unique(self.own_lags)
-        atoms = np.arange(self.additive.features.shape[1], self.features.shape[1])
-        known = self.features[:, np.concatenate([self.additive.columns_of(columns), atoms])]
-        return ridge_residual_of(self.observed, known)[:, 0], known
+    @property
+    def known(self) -> Known:
+        """Everything that is in the model so far."""
+        return Known(self.features, self.moments.gram.sum(0))
 
-    def extend(self, proposals: list[scan.Proposal], residual: Array, known: Array) -> None:
+    def less_own_past(self) -> tuple[Array, Known]:
+        """The target less its own past and its atoms (row,), and these."""
+        columns = self.additive.columns_of(np.unique(self.own_lags))
+        atoms = np.arange(self.additive.features.shape[1], self.features.shape[1])
+        own = np.concatenate([columns, atoms])
+        known = Known(self.features[:, own], self.moments.gram[:, own[:, None], own].sum(0))
+        return known.taken_off(self.observed)[:, 0], known
+
+    def extend(self, proposals: list[scan.Proposal], residual: Array, known: Known) -> None:
         """Take in the proposals that hold up, with twins, and renew the residual.
 
-        The proposals are judged by the residual (row,) beside known features (row, feature). Where
-        these are not all that is known, the lines of other inputs are still in the residual, and a
+        The proposals are judged by the residual (row,) beside known features. Where these are not
+        all that is known, the lines of other inputs are still in the residual, and a
         function of them may pass for a joint one: it must say something of its own.
         """
         room = min(ATOMS_A_ROUND, MOST_ATOMS - len(self.atoms))
         inputs, level = self.additive.inputs, RELAXED_LEVEL if self.atoms else self.level
         found = scan.confirmed(proposals, inputs, residual, known, room, level)
-        if known is not self.features:
+        if known.features is not self.features:
             own_level = OWN_LEVEL * self.level
-            found = scan.beyond(found, inputs, self.residual, self.features, own_level)
+            found = scan.beyond(found, inputs, self.residual, self.known, own_level)
         with_twins = [twin for atom in found for twin in (atom, *twins(atom, inputs))]
         added = [a for a in dict.fromkeys(with_twins) if a not in self.atoms]
         added = added[: MOST_ATOMS - len(self.atoms)]

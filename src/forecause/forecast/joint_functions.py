@@ -14,6 +14,7 @@ from torch import Tensor
 
 from forecause.data.windows import Windows
 from forecause.regression import scan
+from forecause.regression.least_squares import Known
 from forecause.regression.splines import Splines
 from forecause.work_sharing import in_blocks, spread
 
@@ -63,7 +64,7 @@ def _follows_product(inputs: Array, residual: Array, level: float) -> bool:
     columns = np.arange(inputs.shape[1])
     if len(columns) < 2:
         return False
-    [proposals] = scan.scan_pairs(inputs, residual[:, None], columns, scan.PLAIN)
+    [proposals] = scan.PairScan(inputs, columns, scan.PLAIN)(residual[:, None])
     bends = Splines.of(inputs, np.ones(len(columns), dtype=bool)).bends(inputs)
     known = np.concatenate([np.ones((len(inputs), 1)), inputs, bends], axis=1)
-    return bool(scan.confirmed(proposals, inputs, residual, known, 1, level))
+    return bool(scan.confirmed(proposals, inputs, residual, Known.of(known), 1, level))

@@ -29,11 +29,22 @@ def ridge(features: Array, values: Array, penalty: float | Array) -> Array:
     return solved(damped(features.T @ features, penalty), features.T @ values)
 
 
-def ridge_residual_of(values: Array, features: Array) -> Array:
-    """As `residual_of`, with a touch of ridge: faster, and features may repeat each other."""
-    gram = features.T @ features
-    weights = solved(damped(gram, 1e-6 * np.diag(gram) + 1e-9), features.T @ values)
-    return np.asarray(values - features @ weights)
+@dataclass(frozen=True, eq=False)
+class Known:
+    """Features (row, feature) that are already in a model, with their sums of products."""
+
+    features: Array
+    gram: Array  # (feature, feature)
+
+    @classmethod
+    def of(cls, features: Array) -> Known:
+        return cls(features, features.T @ features)
+
+    def taken_off(self, values: Array) -> Array:
+        """What is left of values (row, ...), with a touch of ridge."""
+        gram = damped(self.gram, 1e-6 * np.diag(self.gram) + 1e-9)
+        weights = solved(gram, self.features.T @ values)
+        return np.asarray(values - self.features @ weights)
 
 
 def damped(gram: Array, penalty: float | Array) -> Array:

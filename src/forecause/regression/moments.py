@@ -24,6 +24,7 @@ from forecause.work_sharing import shared
 
 BATCH = 4096
 MOST_JUDGED = 256  # targets by whose left-out losses a penalty is chosen
+WIDE = 1000  # features; with more, every second block is left out to choose a penalty
 LEAST_NOISE = 1e-5  # as a share of the variance
 LEAST_FREEDOM = 0.05  # share of the windows left to tell the noise from
 
@@ -127,7 +128,9 @@ class Moments:
 
     def inverse(self) -> Tensor:
         """Inverse of the Gram matrix, with a touch of ridge against features that never vary."""
-        return torch.linalg.inv(self.gram + self.penalty())
+        gram = self.gram + self.penalty()
+        factor, failed = torch.linalg.cholesky_ex(gram)
+        return torch.linalg.inv(gram) if failed.any() else torch.cholesky_inverse(factor)
 
     def group_p_values(self, groups: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.float64]:
         """F-test that all coefficients of a group are zero, (target, group).
@@ -160,9 +163,17 @@ def _products(batch: Batch) -> tuple[int, Tensor, Tensor, Tensor]:
     """What a batch adds to the moments; its number of windows comes first."""
     features, responses = batch
     rows = with_intercept(features)
-    products = rows.mT @ rows, rows.mT @ responses, responses.square().sum(-2)
+    products = _gram(rows), rows.mT @ responses, responses.square().sum(-2)
     gram, cross, square = (part.double() for part in products)
     return responses.shape[-2], gram, cross, square
+
+
+def _gram(rows: Tensor) -> Tensor:
+    """rows' rows, (..., feature, feature); NumPy knows that it need compute but half of it."""
+    if rows.dim() > 2 or rows.device.type != "cpu":
+        return rows.mT @ rows
+    values = rows.numpy()
+    return torch.from_numpy(values.T @ values)
 
 
 def unexplained(batches: Iterable[Batch], coefficients: Tensor) -> Tensor:
@@ -185,7 +196,7 @@ def cross_validated(
     """Coefficients with the penalty that forecasts left-out blocks of time best.
 
     One penalty for all targets: shrunk by different amounts, their slopes could not be compared.
-    Of very many targets some are judged.
+    Of very many targets some are judged, and with very many features by some of the blocks.
     """
     whole = Moments.added(blocks)
     if len(blocks) < 2:
@@ -200,6 +211,9 @@ def cross_validated(
     def left_out_loss(block: Moments, ridge: float) -> float:
         loss = block.loss(own.without(block).solve(ridge, seen))
         return float(loss.sum()) * int(block.count)
+
+    if own.gram.shape[-1] > WIDE:
+        judges = judges[::2]
 
     def judged(ridge: float) -> float:
         width = own.gram.shape[-1]

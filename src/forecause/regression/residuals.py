@@ -60,3 +60,14 @@ class Residuals:
         place = np.searchsorted(self.rows, self.rows - lag)
         found = (self.rows[place] == self.rows - lag) & (self.stretch[place] == self.stretch)
         return np.flatnonzero(found), place[found]
+
+
+def product_t_values(factors: Array, errors: Array) -> Array:
+    """How products of two factors (row, factor) go with the errors (row,), (factor, factor).
+
+    The spread is that of the errors where the products are: honest where noise is not the same
+    everywhere.
+    """
+    weighted = factors * errors[:, None]
+    spread = np.sqrt(np.square(weighted).T @ np.square(factors))
+    return np.asarray(weighted.T @ factors / np.maximum(spread, 1e-12))

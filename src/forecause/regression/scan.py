@@ -6,17 +6,17 @@ propose is confirmed on all rows, against everything that is already in the mode
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
 from forecause.regression.atoms import Atom, Factor, Kind, atom_of, atom_values
-from forecause.regression.least_squares import ridge_residual_of
+from forecause.regression.least_squares import Known
 
 Array = npt.NDArray[np.float64]
 Single = npt.NDArray[np.float32]
@@ -26,6 +26,7 @@ MOST_ROWS = 2000  # of a scan of single inputs and pairs
 MOST_ROWS_OF_TRIPLES = 1200
 MOST_COLUMNS = 60  # inputs that are scanned for pairs
 MOST_COLUMNS_OF_TRIPLES = 50
+FACTORS_AT_ONCE = 16  # second factors of triples whose thirds are looked at together
 FEW_COLUMNS = 30  # up to so many, triples are made of bends too
 LEVEL = 0.005  # of a scan as a whole: the chance to propose anything where there is nothing
 LEAST_T = 3.5  # heteroscedastic t-value of an atom that is kept
@@ -83,110 +84,166 @@ class Proposal:
         return bool(self.z > -ndtri(level / 2 / max(self.scanned, 1)))
 
 
-def scan_waves(inputs: Array, residuals: Array, columns: Index) -> list[list[Proposal]]:
-    """Single waves sin(w x), cos(w x); for every target of residuals (row, target)."""
-    rows = _thinned(len(inputs), MOST_ROWS)
-    e = _unit(residuals[rows])
-    x = inputs[np.ix_(rows, columns)].astype(np.float32)
-    best = np.zeros((e.shape[1], 2, len(columns), len(WAVE_RATES)), dtype=np.float32)
-    for place, rate in enumerate(WAVE_RATES):
-        for phase, function in enumerate((np.sin, np.cos)):
-            wave = function(np.float32(rate) * x)
-            best[:, phase, :, place] = np.abs(e.T @ _unit(wave))
-    best *= np.sqrt(len(rows))
-    kinds: tuple[Kind, Kind] = ("sin", "cos")
-    found = []
-    for z in best:
-        picks = _largest(z.ravel(), PROPOSALS)
-        where = np.stack(np.unravel_index(picks, z.shape), axis=1).tolist()
-        found.append(
-            [
-                Proposal(
-                    atom_of(Factor(int(columns[c]), kinds[f], float(WAVE_RATES[w]))),
-                    float(z[f, c, w]),
-                    z.size,
-                )
-                for f, c, w in where
-            ]
-        )
-    return found
+class Scan(Protocol):
+    """Looks for atoms in residuals (row, target); what the inputs give is worked out once."""
+
+    def __call__(self, residuals: Array) -> list[list[Proposal]]:
+        """The proposals of every target, the strongest first."""
 
 
-def scan_pairs(
-    inputs: Array, residuals: Array, columns: Index, functions: Sequence[tuple[Kind, float]]
-) -> list[list[Proposal]]:
+class WaveScan:
+    """Single waves sin(w x), cos(w x)."""
+
+    def __init__(self, inputs: Array, columns: Index) -> None:
+        self.columns = columns
+        self.rows = _thinned(len(inputs), MOST_ROWS)
+        self.inputs = inputs[np.ix_(self.rows, columns)].astype(np.float32)
+
+    def __call__(self, residuals: Array) -> list[list[Proposal]]:
+        e = _unit(residuals[self.rows])
+        shape = e.shape[1], 2, len(self.columns), len(WAVE_RATES)
+        best = np.zeros(shape, dtype=np.float32)
+        for place, rate in enumerate(WAVE_RATES):
+            for phase, function in enumerate((np.sin, np.cos)):
+                wave = function(np.float32(rate) * self.inputs)
+                best[:, phase, :, place] = np.abs(e.T @ _unit(wave))
+        best *= np.sqrt(len(self.rows))
+        return [[self._proposal(z, place) for place in _largest(z, PROPOSALS)] for z in best]
+
+    def _proposal(self, z: Single, place: tuple[int, ...]) -> Proposal:
+        phase, column, rate = place
+        kind: Kind = "cos" if phase else "sin"
+        wave = Factor(int(self.columns[column]), kind, float(WAVE_RATES[rate]))
+        return Proposal(atom_of(wave), float(z[place]), z.size)
+
+
+class _ProductScan:
+    """What scans of products share: factors of the inputs, and their values."""
+
+    def __init__(
+        self,
+        inputs: Array,
+        columns: Index,
+        functions: Sequence[tuple[Kind, float]],
+        most_rows: int,
+    ) -> None:
+        self.rows = _thinned(len(inputs), most_rows)
+        own = inputs[self.rows]
+        self.factors = [
+            Factor(int(column), kind, rate).centred(own)
+            for column in columns
+            for kind, rate in functions
+        ]
+        self.values = _values(self.factors, own)  # (row, factor)
+        self.owner = np.array([f.column for f in self.factors], dtype=np.int64)
+
+    def _weighted(self, residuals: Array) -> Iterator[Single]:
+        """The factors times the residual of every target, (row, factor)."""
+        for e in _unit(residuals[self.rows]).T:
+            yield self.values * e[:, None]
+
+
+class PairScan(_ProductScan):
     """Products of a function of one input and a function of another."""
-    rows = _thinned(len(inputs), MOST_ROWS)
-    factors = _factors(columns[:MOST_COLUMNS], functions, inputs[rows])
-    values = _values(factors, inputs[rows])  # (row, factor)
-    norms = np.sqrt(np.maximum((values**2).T @ values**2, 1e-6))
-    owner = np.array([f.column for f in factors])
-    usable = np.triu(owner[:, None] != owner, 1)
-    e = _unit(residuals[rows])
-    found = []
-    for target in range(e.shape[1]):
-        z = np.abs(values.T @ (values * e[:, target : target + 1])) / norms * np.sqrt(len(rows))
-        z[~usable] = 0.0
-        picks = _largest(z.ravel(), PROPOSALS)
-        where = np.stack(np.unravel_index(picks, z.shape), axis=1).tolist()
-        found.append(
-            [
-                Proposal(atom_of(factors[i], factors[j]), float(z[i, j]), int(usable.sum()))
-                for i, j in where
-            ]
-        )
-    return found
+
+    def __init__(
+        self, inputs: Array, columns: Index, functions: Sequence[tuple[Kind, float]]
+    ) -> None:
+        super().__init__(inputs, columns[:MOST_COLUMNS], functions, MOST_ROWS)
+        norms = np.sqrt(np.maximum((self.values**2).T @ self.values**2, 1e-6))
+        usable = np.triu(self.owner[:, None] != self.owner, 1)
+        self.scanned = int(usable.sum())
+        self.scale = _scale(usable, norms, len(self.rows))
+
+    def __call__(self, residuals: Array) -> list[list[Proposal]]:
+        found = []
+        for weighted in self._weighted(residuals):
+            z = np.abs(self.values.T @ weighted) * self.scale
+            found.append([self._proposal(z, i, j) for i, j in _largest(z, PROPOSALS)])
+        return found
+
+    def _proposal(self, z: Single, i: int, j: int) -> Proposal:
+        return Proposal(atom_of(self.factors[i], self.factors[j]), float(z[i, j]), self.scanned)
 
 
-def scan_triples(
-    inputs: Array, residuals: Array, columns: Index, functions: Sequence[tuple[Kind, float]]
-) -> list[list[Proposal]]:
-    """Products of functions of three different inputs."""
-    rows = _thinned(len(inputs), MOST_ROWS_OF_TRIPLES)
-    factors = _factors(columns[:MOST_COLUMNS_OF_TRIPLES], functions, inputs[rows])
-    values = _values(factors, inputs[rows])
-    e = _unit(residuals[rows])
-    owner = np.array([f.column for f in factors])
-    pairs = np.array(
-        [(i, j) for i, j in combinations(range(len(factors)), 2) if owner[i] != owner[j]]
-    )
-    if len(pairs) == 0:
-        return [[] for _ in range(e.shape[1])]
-    products = values[:, pairs[:, 0]] * values[:, pairs[:, 1]]  # (row, pair)
-    norms = np.sqrt(np.maximum((products**2).T @ values**2, 1e-6))  # (pair, factor)
-    # each triple once: the third factor stands behind the second and is of another input
-    usable = (np.arange(len(factors)) > pairs[:, 1:]) & (owner != owner[pairs[:, :1]])
-    usable &= owner != owner[pairs[:, 1:]]
-    scale = np.where(usable, np.sqrt(len(rows)) / norms, 0.0).astype(np.float32)
-    found = []
-    for target in range(e.shape[1]):
-        z = np.abs(products.T @ (values * e[:, target : target + 1])) * scale
-        picks = _largest(z.ravel(), PROPOSALS)
-        where = np.stack(np.unravel_index(picks, z.shape), axis=1).tolist()
-        found.append(
-            [
-                Proposal(
-                    atom_of(factors[pairs[p, 0]], factors[pairs[p, 1]], factors[k]),
-                    float(z[p, k]),
-                    int(usable.sum()),
-                )
-                for p, k in where
-            ]
+class TripleScan(_ProductScan):
+    """Products of functions of three different inputs, each triple once."""
+
+    def __init__(
+        self, inputs: Array, columns: Index, functions: Sequence[tuple[Kind, float]]
+    ) -> None:
+        super().__init__(
+            inputs, columns[:MOST_COLUMNS_OF_TRIPLES], functions, MOST_ROWS_OF_TRIPLES
         )
-    return found
+        count = len(self.factors)
+        starts = range(0, count, FACTORS_AT_ONCE)
+        blocks = [self._block(start, min(start + FACTORS_AT_ONCE, count)) for start in starts]
+        self.blocks = [block for block in blocks if block.scanned]
+        self.scanned = sum(block.scanned for block in self.blocks)
+
+    def __call__(self, residuals: Array) -> list[list[Proposal]]:
+        found = []
+        for weighted in self._weighted(residuals):
+            own = [p for block in self.blocks for p in self._of_block(block, weighted)]
+            found.append(sorted(own, key=lambda p: -p.z)[:PROPOSALS])
+        return found
+
+    def _block(self, start: int, stop: int) -> _Pairs:
+        """The pairs whose second factor lies in a range; a third one stands behind the second."""
+        first, second = (
+            np.array([one[k] for one in self._pairs(start, stop)], dtype=np.int64) for k in (0, 1)
+        )
+        products = self.values[:, first] * self.values[:, second]  # (row, pair)
+        behind = np.arange(start, len(self.factors))
+        norms = np.sqrt(np.maximum((products**2).T @ self.values[:, start:] ** 2, 1e-6))
+        usable = behind > second[:, None]
+        for own in (first, second):
+            usable &= self.owner[behind] != self.owner[own][:, None]
+        scale = _scale(usable, norms, len(self.rows))
+        return _Pairs(first, second, start, products, scale, int(usable.sum()))
+
+    def _pairs(self, start: int, stop: int) -> list[tuple[int, int]]:
+        owner = self.owner
+        return [(i, j) for j in range(start, stop) for i in range(j) if owner[i] != owner[j]]
+
+    def _of_block(self, block: _Pairs, weighted: Single) -> list[Proposal]:
+        z = np.abs(block.products.T @ weighted[:, block.start :]) * block.scale
+        return [
+            Proposal(
+                atom_of(*(self.factors[f] for f in (*block.pair(p), block.start + k))),
+                float(z[p, k]),
+                self.scanned,
+            )
+            for p, k in _largest(z, PROPOSALS)
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Products of two factors, to be multiplied by a third from `start` on."""
+
+    first: Index  # (pair,)
+    second: Index  # (pair,)
+    start: int
+    products: Single  # (row, pair)
+    scale: Single  # (pair, third factor), 0 where a triple is no triple or counted elsewhere
+    scanned: int
+
+    def pair(self, place: int) -> tuple[int, int]:
+        return int(self.first[place]), int(self.second[place])
 
 
 def confirmed(
     proposals: Sequence[Proposal],
     inputs: Array,
     residual: Array,
-    features: Array,
+    known: Known,
     most: int,
     level: float = LEVEL,
 ) -> list[Atom]:
     """The proposals beyond chance that a residual (row,) follows whatever its noise is like.
 
-    Each is freed of what features (row, feature) explain of it and of the ones taken before.
+    Each is freed of what known features explain of it and of the ones taken before.
     """
     chosen = [p for p in proposals if p.is_beyond_chance(level)]
     chosen.sort(key=lambda p: -p.z)
@@ -194,20 +251,20 @@ def confirmed(
     if not atoms:
         return []
     values = atom_values(atoms, inputs)
-    left = ridge_residual_of(values, features)
+    left = known.taken_off(values)
     return [atoms[i] for i in _pursuit(left, residual.copy(), most)]
 
 
 def beyond(
-    atoms: Sequence[Atom], inputs: Array, residual: Array, features: Array, level: float
+    atoms: Sequence[Atom], inputs: Array, residual: Array, known: Known, level: float
 ) -> list[Atom]:
-    """The atoms that a residual (row,) follows once features (row, feature) are taken off them.
+    """The atoms that a residual (row,) follows once known features are taken off them.
 
     `level` is the chance that one without effect is taken to be followed.
     """
     if not atoms:
         return []
-    products = ridge_residual_of(atom_values(atoms, inputs), features) * residual[:, None]
+    products = known.taken_off(atom_values(atoms, inputs)) * residual[:, None]
     t = np.abs(products.sum(0)) / np.sqrt((products**2).sum(0) + 1e-12)
     return [atom for atom, value in zip(atoms, t, strict=True) if value > -ndtri(level / 2)]
 
@@ -231,12 +288,6 @@ def _pursuit(values: Array, residual: Array, most: int) -> list[int]:
     return taken
 
 
-def _factors(
-    columns: Index, functions: Sequence[tuple[Kind, float]], inputs: Array
-) -> list[Factor]:
-    return [Factor(int(c), kind, rate).centred(inputs) for c in columns for kind, rate in functions]
-
-
 def _values(factors: Sequence[Factor], inputs: Array) -> Single:
     """(row, factor) of inputs (row, input)."""
     return np.stack([f.values(inputs) for f in factors], axis=1, dtype=np.float32)
@@ -248,11 +299,18 @@ def _unit(values: Array | Single) -> Single:
     return np.asarray(centred / np.maximum(np.linalg.norm(centred, axis=0), 1e-9), dtype=np.float32)
 
 
-def _largest(values: Single, count: int) -> Index:
+def _scale(usable: npt.NDArray[np.bool_], norms: Single, rows: int) -> Single:
+    """What turns sums of products into standard errors, 0 where they are not wanted."""
+    return np.where(usable, np.sqrt(rows) / norms, 0.0).astype(np.float32)
+
+
+def _largest(values: Single, count: int) -> list[tuple[int, ...]]:
     """Places of the largest values; of those that stand out from nothing none is looked for."""
-    picks = np.flatnonzero(values > LEAST_Z)
-    order = np.argsort(-values[picks], kind="stable")[:count]
-    return np.asarray(picks[order], dtype=np.int64)
+    flat = values.ravel()
+    picks = np.flatnonzero(flat > LEAST_Z)
+    order = np.argsort(-flat[picks], kind="stable")[:count]
+    where = np.unravel_index(picks[order], values.shape)
+    return [tuple(place) for place in np.stack(where, axis=1).tolist()]
 
 
 def _thinned(rows: int, most: int) -> Index:

@@ -24,6 +24,7 @@ from forecause.work_sharing import spread
 NODES = 2 * LEAVES - 1  # of one tree
 DEPTH = LEAVES - 1  # steps from its root to its farthest leaf
 MOST_READ = 20  # inputs of a target
+MOST_FIRST_TREES = 30  # that tell which inputs these are
 MOST_LEARNED_WINDOWS = 20_000  # that are learned from
 STEP = 0.5  # standard deviations by which an input is moved either way to tell its slope
 
@@ -159,7 +160,7 @@ def _grown_for(
     inputs, targets, late, allowed, seed = common
     reads = np.flatnonzero(allowed[target])
     if len(reads) > MOST_READ:
-        first = grown(inputs[:, reads], targets[:, target], late, seed)
+        first = grown(inputs[:, reads], targets[:, target], late, seed, MOST_FIRST_TREES)
         reads = np.sort(reads[np.argsort(-_gains(first, len(reads)))[:MOST_READ]])
     return (grown(inputs[:, reads], targets[:, target], late, seed) if len(reads) else None), reads
 
