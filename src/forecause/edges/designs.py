@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from forecause.data.variables import Inputs, groups_of
-from forecause.regression.sample import Design
+from forecause.regression.moments import BATCH
+from forecause.regression.sample import Design, Sample
 from forecause.regression.splines import spline_terms
 
 KNOTS = 5
@@ -30,53 +33,88 @@ class Designs:
         self.sd = torch.where(sd > 1e-9, sd, 1.0)  # a term that never varies stays zero
         scaled = (terms - self.mean) / self.sd
         self.slope = (scaled[..., 0] * scaled[..., 1]).mean(0)  # of the bend on the line
+        self.stored_from: int | None = None  # column of a sample's rows where its terms begin
+
+    def store_terms(self, samples: Sequence[Sample]) -> list[Sample]:
+        """The samples with the spline terms of every place beside their past.
+
+        Worth its memory where many designs are made of the same windows.
+        """
+        past = samples[0].rows[0].shape[1] - self.columns
+        self.stored_from = past
+        column = np.arange(past) % self.columns
+
+        def widened(rows: Tensor) -> Tensor:
+            found = rows.new_empty(len(rows), rows.shape[1] + past * (KNOTS - 1))
+            for given, own in zip(rows.split(BATCH), found.split(BATCH), strict=True):
+                terms = self._terms(given[:, :past].double(), column).flatten(1)
+                torch.cat([given[:, :past], terms.float(), given[:, past:]], dim=1, out=own)
+            return found
+
+        return [Sample(tuple(map(widened, s.rows)), s.columns) for s in samples]
 
     def straight(self, inputs: Index) -> Design:
         """A line for each of some inputs."""
         places, owner = self.inputs.places(inputs)
         groups = groups_of(owner, len(inputs))
-        return Design(places, lambda values: values, groups, inputs, is_straight=True)
+        return Design(places, lambda values: values, groups, inputs, is_plain=True)
 
     def curved(self, inputs: Index) -> Design:
         """A spline for each of some inputs."""
         places, owner = self.inputs.places(inputs)
         kept, of_place = self._kept_terms(places, KNOTS - 1)
-        column = places % self.columns
         groups = groups_of(owner[of_place], len(inputs))
-        return Design(places, lambda v: self._terms(v, column).flatten(1)[:, kept], groups, inputs)
+        looked, terms = self._terms_of(places)
+        if self.stored_from is not None:
+            return Design(looked[kept], lambda values: values, groups, inputs, is_plain=True)
+        return Design(looked, lambda values: terms(values).flatten(1)[:, kept], groups, inputs)
 
     def pairs(self, inputs: Index) -> Design:
         """Splines of some inputs, and products of a factor of one and of another; see factors."""
         own, factors = self.curved(inputs), self.factors(inputs)
-        members = factors.groups
+        members, split = factors.groups, len(own.places)
         pairs = list(zip(*np.triu_indices(len(inputs), 1), strict=True))
         left = np.concatenate([np.repeat(members[i], len(members[j])) for i, j in pairs])
         right = np.concatenate([np.tile(members[j], len(members[i])) for i, j in pairs])
 
         def features(values: Tensor) -> Tensor:
-            two = factors.transform(values)
-            return torch.cat([own.transform(values), two[:, left] * two[:, right]], dim=1)
+            two = factors.transform(values[:, split:])
+            return torch.cat(
+                [own.transform(values[:, :split]), two[:, left] * two[:, right]], dim=1
+            )
 
         shared = [np.flatnonzero(np.isin(left, f) | np.isin(right, f)) for f in members]
         groups = [
             np.concatenate([alone, own.width + products])
             for alone, products in zip(own.groups, shared, strict=True)
         ]
-        return Design(own.places, features, groups, inputs, is_joint=True)
+        places = np.concatenate([own.places, factors.places])
+        return Design(places, features, groups, inputs, is_joint=True)
 
     def factors(self, inputs: Index) -> Design:
         """What is multiplied of some inputs: a line, and a bend without its line."""
         places, owner = self.inputs.places(inputs)
         kept, of_place = self._kept_terms(places, 2)
         column = places % self.columns
+        looked, terms = self._terms_of(places)
 
         def features(values: Tensor) -> Tensor:
-            own = self._terms(values, column)
+            own = terms(values)
             line = own[..., 0]
             bend = own[..., 1] - self.slope[column] * line
             return torch.stack([line, bend], dim=2).flatten(1)[:, kept]
 
-        return Design(places, features, groups_of(owner[of_place], len(inputs)), inputs)
+        return Design(looked, features, groups_of(owner[of_place], len(inputs)), inputs)
+
+    def _terms_of(self, places: Index) -> tuple[Index, Callable[[Tensor], Tensor]]:
+        """The columns of a sample's rows that the terms of some places come from, and what makes
+        them (window, place, term) of these."""
+        if self.stored_from is None:
+            column = places % self.columns
+            return places, lambda values: self._terms(values, column)
+        terms = np.arange(KNOTS - 1)
+        stored = self.stored_from + places[:, None] * (KNOTS - 1) + terms
+        return stored.ravel(), lambda values: values.unflatten(1, (-1, KNOTS - 1))
 
     def _kept_terms(self, places: Index, terms: int) -> tuple[Index, Index]:
         """Of `terms` per place those that say something, a label's level having but one; and the

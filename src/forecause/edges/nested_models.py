@@ -7,7 +7,7 @@ The one that predicts held-out windows best is the one in which the target's inp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -37,7 +37,9 @@ WINDOWS_PER_FEATURE, MOST_FEATURES = 5, 4000  # a richer model is tried within t
 ENOUGH_PER_INPUT = 100  # with fewer, an input is tested given its target's plausible parents alone
 WORK, WORK_PER_TARGET = 1e11, 4e9  # windows times squared features of one fit, at most
 WORK_OF_TARGETS = 2e11  # of a fit to every target
+WORK_OF_SCREEN = 2e11  # of splines of all inputs, of which each target's own are then a part
 DRAWS = 100  # resamples of time
+MOST_STORED = 100_000_000  # numbers, if spline terms are kept beside the windows: 400 MB
 MOST_FILLED = 0.01  # share of a target's cells; with more, only observed ones are tested
 PLAUSIBLE = 0.05  # p-value of the inputs that are tried alone
 MOST_PLAUSIBLE, MOST_PAIRED = 40, 14  # of them, and of those whose products are tried
@@ -102,27 +104,33 @@ class _Ladder:
         self.windows = len(windows)
         self.columns = windows.shape[1]
         self.early, self.late = early_and_late(windows, HELD_OUT)
-        sample = self.early + self.late
-        self.hinting = sample.at_most(MOST_HINTING)
-        latest = torch.cat([rows[:, -self.columns :] for rows in sample.rows])
+        latest = torch.cat([rows[:, -self.columns :] for rows in (self.early + self.late).rows])
         self.designs = Designs(self.inputs, latest, place_knots(windows, KNOTS))
+        self.is_wide = is_wide(windows.inputs, self.windows)
+        terms = len(latest) * windows.inputs * KNOTS
+        if self.has_many and not self.is_wide and terms <= MOST_STORED:
+            self.early, self.late = self.designs.store_terms([self.early, self.late])
+        self.hinting = (self.early + self.late).at_most(MOST_HINTING)
         self.p_values = np.ones((self.columns, self.inputs.steps * self.inputs.variables))
         self.allowed = np.ones(self.p_values.shape, dtype=bool)
         self.smallest = np.ones_like(self.p_values)  # over the models of all inputs
         self.best: dict[int, _Fit] = {}  # of the models of all inputs
         self.tested: dict[int, _Tested] = {}  # by the best of all models
         self.thinned: dict[int, tuple[Sample, Sample]] = {}
-        self.lines: _Lines | None = None
+        self.held: list[_Held] = []  # moments of models of all inputs
 
     def test(self, suspects: xr.DataArray | None, allowed: xr.DataArray | None) -> None:
         """Try all models; the p-values of the best are then known."""
         if allowed is not None:
             self.allowed = self.inputs.by_input(allowed.values)
-        if is_wide(self.allowed.shape[1], self.windows):
+        if self.is_wide:
             self.screen()
         else:
             self.try_all_targets(self.designs.straight)
-            self.try_all_targets(self.designs.curved)
+            if self.has_many:
+                self.screen_curves()
+            else:
+                self.try_all_targets(self.designs.curved)
         flat = None if suspects is None else self.inputs.by_input(suspects.values)
         self.suspects = np.zeros_like(self.allowed) if flat is None else flat
         work = min(self.work_per_target, len(self.early) * MOST_PLAUSIBLE**2)
@@ -145,8 +153,15 @@ class _Ladder:
             if not self.tested[target].is_joint:
                 self.p_values[target] = p_values[target]
 
-    def try_all_targets(self, design_of: Callable[[Index], Design]) -> None:
-        """Fit a model of all inputs to all targets that may have the same ones."""
+    @property
+    def has_many(self) -> bool:
+        """Whether a target's plausible inputs alone are tried, too."""
+        return self.inputs.steps * self.inputs.variables > MANY
+
+    def targets_and_designs(
+        self, design_of: Callable[[Index], Design]
+    ) -> Iterator[tuple[list[int], Design]]:
+        """The design of all inputs for all targets that may have the same ones."""
         kinds, kind_of = np.unique(self.allowed, axis=0, return_inverse=True)
         for kind, allowed in enumerate(kinds):
             inputs = np.flatnonzero(allowed)
@@ -154,8 +169,13 @@ class _Ladder:
             if not len(inputs) or not targets:
                 continue
             design = design_of(inputs)
-            if targets[0] in self.best and not self._affords(design):
-                continue
+            if targets[0] not in self.best or self._affords(design):
+                yield targets, design
+
+    def try_all_targets(self, design_of: Callable[[Index], Design]) -> None:
+        """Fit a model of all inputs to all targets."""
+        for targets, design in self.targets_and_designs(design_of):
+            inputs = design.inputs
             fit = self._fit(design, targets, WORK)
             for place, target in enumerate(targets):
                 smallest = np.minimum(self.smallest[target, inputs], fit.tested.p_values[place])
@@ -163,6 +183,18 @@ class _Ladder:
                 if target not in self.best or fit.is_better(self.best[target], target):
                     self.best[target] = fit
                     self._keep(target, fit.tested)
+
+    def screen_curves(self) -> None:
+        """Find which inputs are plausible as splines beside those of all others, by F-tests.
+
+        Splines of so many inputs blur each other: no target is tested in such a model.
+        """
+        for targets, design in self.targets_and_designs(self.designs.curved):
+            most = int(self.effort * WORK_OF_SCREEN / design.width**2)
+            early, late = self._enough(max(most, 2 * WINDOWS_PER_FEATURE * design.width))
+            moments = Moments.added(self._moments(design, targets, early, late))
+            at = np.ix_(np.array(targets), design.inputs)
+            self.smallest[at] = np.minimum(self.smallest[at], moments.group_p_values(design.groups))
 
     def screen(self) -> None:
         """Of very many inputs only those that a screen finds are tried; see regression.screen.
@@ -185,7 +217,7 @@ class _Ladder:
         few = self._plausible(self.smallest[target], MOST_PLAUSIBLE)
         found = [self.best[target]] if target in self.best else []
         before = len(found)
-        if len(few) and (self.allowed[target].sum() > MANY or not found):
+        if len(few) and (self.has_many or not found):
             self._try(target, self.designs.straight(few), found)
             self._try(target, self.designs.curved(few), found)
         rank = self.smallest[target].copy()
@@ -237,12 +269,13 @@ class _Ladder:
     def _moments(
         self, design: Design, targets: list[int], early: Sample, late: Sample
     ) -> list[Moments]:
-        """Of the early and of the late windows; those of lines are parts of those of all lines."""
-        if self.lines is not None and self.lines.holds(design, targets, early):
-            return self.lines.part(design, targets)
+        """Of the early and of the late windows; those of some inputs are part of those of all."""
+        for held in self.held:
+            if held.holds(design, targets, early):
+                return held.part(design, targets)
         found = [Moments.summed(batches_of_sample(part, design, targets)) for part in (early, late)]
-        if self.lines is None:  # the first model has the lines of all inputs
-            self.lines = _Lines(design, targets, early, found)
+        if design.is_plain and len(design.inputs) == self.p_values.shape[1]:
+            self.held.append(_Held(design, targets, early, found))
         return found
 
     def _enough(self, most: int) -> tuple[Sample, Sample]:
@@ -289,8 +322,8 @@ class _Tested:
 
 
 @dataclass(frozen=True, eq=False)
-class _Lines:
-    """Moments of the lines of many inputs and of many targets on one sample."""
+class _Held:
+    """Moments of the lines or splines of all inputs and of many targets on one sample."""
 
     design: Design
     targets: list[int]
@@ -300,7 +333,7 @@ class _Lines:
     def holds(self, design: Design, targets: list[int], early: Sample) -> bool:
         """Whether those of a design are among them."""
         return (
-            design.is_straight
+            design.is_plain
             and early is self.early
             and set(targets) <= set(self.targets)
             and bool(np.isin(design.places, self.design.places).all())

@@ -59,7 +59,7 @@ class Design:
     transform: Callable[[Tensor], Tensor]  # (window, place) -> (window, feature)
     groups: list[Index]  # of feature indices
     inputs: Index  # (group,) the input that each is; see Inputs
-    is_straight: bool = False  # the features are the places themselves
+    is_plain: bool = False  # the features are the places themselves
     is_joint: bool = False  # some are products of several inputs
 
     def features(self, rows: Tensor) -> Tensor:

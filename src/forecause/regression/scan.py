@@ -172,9 +172,7 @@ class TripleScan(_ProductScan):
     def __init__(
         self, inputs: Array, columns: Index, functions: Sequence[tuple[Kind, float]]
     ) -> None:
-        super().__init__(
-            inputs, columns[:MOST_COLUMNS_OF_TRIPLES], functions, MOST_ROWS_OF_TRIPLES
-        )
+        super().__init__(inputs, columns[:MOST_COLUMNS_OF_TRIPLES], functions, MOST_ROWS_OF_TRIPLES)
         count = len(self.factors)
         starts = range(0, count, FACTORS_AT_ONCE)
         blocks = [self._block(start, min(start + FACTORS_AT_ONCE, count)) for start in starts]
