@@ -27,7 +27,7 @@ Index = npt.NDArray[np.int64]
 
 LONGEST_BLOCKS = 20  # stretches of time, dealt in turn to the two folds
 ROWS_PER_BLOCK = 50  # at least
-LIKELY = (0.125, 0.375, 0.625, 0.875)  # quantiles of what Z leaves open of a candidate
+LIKELY = (1 / 6, 1 / 2, 5 / 6)  # quantiles of what Z leaves open of a candidate
 ROWS_PER_FEATURE = 6  # below, the projection is made simpler
 PROMISING = 1.5  # value of the statistic from which it is checked by a second projection
 MOST_MULTIPLIED = 9  # other inputs whose products are part of the second projection

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,6 @@ from forecause.regression.sample import Design, Sample
 from forecause.work_sharing import shared
 
 NUMBERS = 8_000_000  # held at once while products are summed
-PIECE = 2_000_000  # the same for arrays held in memory
 LARGEST_LEVERAGE = 0.99
 BLOCKS = 40  # of time, which resampling keeps whole
 
@@ -177,9 +177,12 @@ def _add_weighted_products(total: Tensor, h: Tensor, chosen: Tensor, weights: Te
         own = h[:, chosen].transpose(0, 1)  # (group, window, feature)
         total[0] += (own * weights).transpose(1, 2) @ own
         return
-    own = h[:, chosen]
-    outer = (own[..., :, None] * own[..., None, :]).flatten(1)
-    total += (weights.T @ outer).unflatten(1, total.shape[1:])
+    each = [h.index_select(1, feature) for feature in chosen.T]  # (window, group)
+    for i, j in combinations_with_replacement(range(len(each)), 2):
+        part = weights.T @ (each[i] * each[j])
+        total[..., i, j] += part
+        if i != j:
+            total[..., j, i] += part
 
 
 def _varying(rows: Tensor, varying: Tensor) -> Tensor:
@@ -200,14 +203,10 @@ def wald_p_values(design: Array, targets: Array, groups: int, size: int) -> Arra
     errors /= 1 - np.minimum(leverage, LARGEST_LEVERAGE)
     weights = errors**2
     freedom = max(len(design) - design.shape[1], 1)
-    own = influence[:, : groups * size].reshape(len(design), groups, size)
-    step = max(1, PIECE // (groups * size**2))
-    covariance = np.zeros((targets.shape[1], groups * size**2))
-    for start in range(0, len(design), step):
-        part = own[start : start + step]
-        outer = (part[..., :, None] * part[..., None, :]).reshape(len(part), -1)
-        covariance += weights[start : start + step].T @ outer
-    blocks = covariance.reshape(-1, groups, size, size)
+    own = [np.ascontiguousarray(influence[:, k : groups * size : size]) for k in range(size)]
+    blocks = np.empty((targets.shape[1], groups, size, size))
+    for i, j in combinations_with_replacement(range(size), 2):
+        blocks[..., i, j] = blocks[..., j, i] = weights.T @ (own[i] * own[j])
     trace = np.trace(blocks, axis1=2, axis2=3)[..., None, None]
     blocks = blocks + (1e-10 * trace + 1e-300) * np.eye(size)
     beta = coefficients[: groups * size].T.reshape(-1, groups, size)

@@ -77,8 +77,8 @@ def curve_features(past: Array, quantiles: tuple[float, ...]) -> Array:
     """
     knots = np.quantile(past[:, 0], quantiles, axis=0).T  # (column, knot)
     width = np.maximum(knots[:, -1:] - knots[:, :-1], 1e-12)
-    cubes = np.maximum(past[..., None] - knots, 0) ** 3
-    bends = _natural(cubes, width) / width[:, :1] ** 2
+    beyond = np.maximum(past[..., None] - knots, 0)
+    bends = _natural(beyond * beyond * beyond, width) / width[:, :1] ** 2
     return np.concatenate([past[..., None], bends], axis=-1)
 
 
