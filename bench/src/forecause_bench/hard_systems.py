@@ -351,7 +351,13 @@ OWN_TESTS = Suite(
             for name in ("gate-of-two", "product-of-three")
         ],
     ),
-    methods=("transformer-tests", "mlp-tests", "var-fdr"),
+    methods=(
+        "transformer-tests",
+        "mlp-tests",
+        "pretrained-tests",
+        "pretrained-usual-tests",
+        "var-fdr",
+    ),
     rows=(10_000,),
     seeds=1,
     first_seed=3000,
