@@ -12,6 +12,7 @@ from forecause.forecast.backward import PLAIN
 from forecause.forecast.forecaster import Forecaster
 from forecause.method import Config, has_own_tests
 from forecause.progress import QUIET
+from heard import Heard
 from systems import CHAIN_EDGES, chain, edge_set, windows_of
 
 
@@ -19,16 +20,6 @@ def product_of_three(rows=1500, seed=0):
     x = np.random.default_rng(seed).normal(size=(rows, 4))
     x[1:, 3] = np.clip(x[:-1, :3], -2, 2).prod(1) + 0.5 * x[1:, 3]
     return pd.DataFrame(x, columns=list("abcd"))
-
-
-class Heard(fc.Progress):
-    """Remembers how far the tests were."""
-
-    def __init__(self):
-        self.shares = []
-
-    def step(self, what, share):
-        self.shares.append(share)
 
 
 def found_by(windows, kind):
