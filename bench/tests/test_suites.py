@@ -31,7 +31,7 @@ def test_every_table_and_figure_of_the_study_has_a_suite():
         "top-k", "cnn", "uncertainty", "interventions", "domain-index", "post-processing",
         "domains", "regimes", "pretraining", "rows", "scaling", "wide", "screening", "speed",
         "nulls", "nulls-linked", "alerts", "effects", "gaps", "hourly", "hard", "own-tests",
-        "ranking",
+        "own-tests-pretrained", "ranking",
         "causaltime", "dream3", "netsim", "lorenz96", "cdml", "rivers",
     }  # fmt: skip
 

@@ -372,10 +372,11 @@ def reading_context(
 def has_own_tests(config: Config) -> bool:
     """Whether edges are chosen by the forecaster's own tests instead of closed-form ones.
 
-    So it is where the rule `fdr` is asked for with a forecaster that is no closed form.
+    So it is where the rule `fdr` is asked for with a forecaster that is no closed form, whether it
+    is trained here or starts from weights.
     """
     spec, rule = config.spec, config.edges.select
-    if spec is None or spec.adds_up or spec.weights_use != "none":
+    if spec is None or spec.adds_up:
         return False
     return rule == "fdr" or (rule == "auto" and spec.own_tests)
 

@@ -8,8 +8,12 @@ import xarray as xr
 import forecause as fc
 from fitted import fit_forecaster
 from forecause.edges.own_tests import OwnTests
+from forecause.forecast.backward import PLAIN
+from forecause.forecast.forecaster import Forecaster
 from forecause.method import Config, has_own_tests
-from systems import CHAIN_EDGES, edge_set, windows_of
+from forecause.progress import QUIET
+from heard import Heard
+from systems import CHAIN_EDGES, chain, edge_set, windows_of
 
 
 def product_of_three(rows=1500, seed=0):
@@ -19,24 +23,30 @@ def product_of_three(rows=1500, seed=0):
 
 
 def found_by(windows, kind):
+    own = OwnTests.of(windows, lambda part: fit_forecaster(kind, part).forecaster)
+    return answers_of(own, windows)
+
+
+def answers_of(own, windows, progress=QUIET):
     names = list(windows.panel.variables)
     allowed = xr.DataArray(
         np.ones((len(names), len(names), windows.max_lag), dtype=bool),
         dims=("target", "source", "lag"),
         coords={"target": names, "source": names, "lag": np.arange(1, windows.max_lag + 1)},
     )
-    own = OwnTests.of(windows, lambda part: fit_forecaster(kind, part).forecaster)
-    return own.tests(windows, 0.05, allowed)
+    return own.tests(windows, 0.05, allowed, progress)
+
+
+def edges_below(found, level):
+    """The edges (source, target, lag) with smaller p-values."""
+    names = found["target"].values.tolist()
+    places = np.argwhere(found["p_value"].values < level)
+    return {(names[s], names[t], int(lag) + 1) for t, s, lag in places}
 
 
 def test_a_linear_forecaster_finds_the_chain_and_keeps_its_lags_in_order(chain_windows):
     found = found_by(chain_windows, "linear")
-    names = list(chain_windows.panel.variables)
-    edges = {
-        (names[s], names[t], lag + 1)
-        for t, s, lag in zip(*np.nonzero(found["p_value"].values < 1e-6), strict=True)
-    }
-    assert edges == CHAIN_EDGES
+    assert edges_below(found, 1e-6) == CHAIN_EDGES
     strong = found["energy"].where(found["p_value"] < 1e-6).min()
     assert float(strong) > 10 * float(found["energy"].where(found["p_value"] > 0.01).max())
 
@@ -69,6 +79,8 @@ def test_in_domains_every_domain_is_tested_on_its_own_rows():
     [
         ("mlp", "fdr", True),
         ("transformer", "fdr", True),
+        ("pretrained", "fdr", True),
+        ("pretrained", "auto", False),
         ("mlp", "auto", False),
         ("dictionary", "auto", True),
         ("linear", "fdr", False),
@@ -79,6 +91,56 @@ def test_in_domains_every_domain_is_tested_on_its_own_rows():
 )
 def test_who_has_own_tests(forecaster, select, expected):
     assert has_own_tests(Config.of(forecaster=forecaster, select=select)) is expected
+
+
+def test_chronos_has_own_tests_where_they_are_asked_for():
+    for select, expected in (("fdr", True), ("auto", False), ("top-k", False)):
+        config = Config.of(forecaster="chronos", weights="a/folder", select=select)
+        assert has_own_tests(config) is expected
+
+
+class Biased(Forecaster):
+    """Forecasts five times what a fitted line does, plus three, and learns nothing."""
+
+    def __init__(self, line: Forecaster) -> None:
+        super().__init__((line.max_lag, line.n_variables), line.settings)
+        self.line = line
+
+    def forward(self, past, rules=PLAIN, domain=None):
+        return 5 * self.line(past) + 3
+
+    def fit(self, fit_data):
+        raise AssertionError("it is used as it is")
+
+
+def test_a_forecaster_used_as_it_is_may_be_biased_and_on_a_wrong_scale(chain_windows):
+    """One fit on other rows of the system, used for both parts of time."""
+    line = fit_forecaster("linear", windows_of(chain(2000, seed=7), 2)).forecaster
+    right = answers_of(OwnTests.of(chain_windows, lambda part: line), chain_windows)
+    wrong = answers_of(OwnTests.of(chain_windows, lambda part: Biased(line)), chain_windows)
+    assert edges_below(right, 1e-6) == CHAIN_EDGES
+    assert edges_below(wrong, 1e-6) == CHAIN_EDGES
+    false = [float(p) for p in wrong["p_value"].values.ravel() if p > 1e-6]
+    assert min(false) > 0.01
+
+
+def test_a_slow_forecaster_is_asked_about_fewer_windows(chain_windows):
+    asked = []
+
+    class Slow(Biased):
+        asked_inputs = 300 * 6
+
+        def forward(self, past, rules=PLAIN, domain=None):
+            asked.append(len(past))
+            return self.line(past)
+
+    slow = Slow(fit_forecaster("linear", chain_windows).forecaster)
+    heard = Heard()
+    found = answers_of(OwnTests.of(chain_windows, lambda part: slow), chain_windows, heard)
+    assert sum(asked) == 300 * (1 + 4 * 6)
+    assert edges_below(found, 1e-4) == CHAIN_EDGES
+    assert heard.shares[0] == 0
+    assert heard.shares[-1] == 5 / 6
 
 
 def test_too_few_rows_for_two_fits_are_refused():

@@ -8,7 +8,7 @@ noisy copy of them, so that a test is tempted to call the copy a cause.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -351,7 +351,7 @@ OWN_TESTS = Suite(
             for name in ("gate-of-two", "product-of-three")
         ],
     ),
-    methods=("transformer-tests", "mlp-tests", "var-fdr"),
+    methods=("transformer-tests", "mlp-tests", "pretrained-tests", "var-fdr"),
     rows=(10_000,),
     seeds=1,
     first_seed=3000,
@@ -360,4 +360,24 @@ OWN_TESTS = Suite(
     axis="system",
     note="The network is fitted on two parts of time and tested on the other part, "
     "by forecasts alone: `--forecaster transformer --select fdr --fdr 0.1`.",
+)
+
+OWN_TESTS_PRETRAINED = replace(
+    OWN_TESTS,
+    name="own-tests-pretrained",
+    title="Edges by the pretrained forecaster's own p-values, at 10 %",
+    cells=(
+        *OWN_TESTS.cells[:4],
+        *OWN_TESTS.cells[5:6],  # the gate
+        Cell("null-ar", {"maker": f"{__name__}:hard", "max_lag": MAX_LAG, "family": "null-ar"}),
+    ),
+    methods=("pretrained-tests", "pretrained-usual-tests", "var-fdr"),
+    rows=(500, 2_000),
+    seeds=5,
+    first_seed=5000,
+    limit=600.0,
+    note="Zero-shot: the network reads one part of time and is tested on the other, by forecasts "
+    "alone: `--forecaster pretrained --select fdr --fdr 0.1`. Its edges by closed-form tests are "
+    "those of `--forecaster pretrained --fdr 0.1`; VAR accepts 5 % false edges. In the column "
+    "null-ar nothing drives another variable: what is true there are the links to itself.",
 )

@@ -15,7 +15,7 @@ from forecause_bench.calibration import (
 )
 from forecause_bench.effects import EFFECTS
 from forecause_bench.gaps import GAPS
-from forecause_bench.hard_systems import HARD, OWN_TESTS
+from forecause_bench.hard_systems import HARD, OWN_TESTS, OWN_TESTS_PRETRAINED
 from forecause_bench.hourly import HOURLY
 from forecause_bench.nulls import ALERTS, LINKED, NULLS
 from forecause_bench.paper_suites import PAPER_SUITES, QUICK
@@ -46,6 +46,7 @@ SUITES: dict[str, Suite] = {
         HOURLY,
         HARD,
         OWN_TESTS,
+        OWN_TESTS_PRETRAINED,
         RANKING,
         *REAL_SUITES,
     )

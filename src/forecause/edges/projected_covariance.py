@@ -158,7 +158,12 @@ def _pooled_statistic(tests: Sequence[_TargetTest], group: int) -> tuple[float, 
 
 
 def _sums_of(tests: Sequence[_TargetTest], group: int, rich: bool) -> Array:
-    """Sums (block, 2) of L and of (L / (1 - leverage))^2; zero where a group is not read."""
+    """Sums (block, 2) of L and of (L / (1 - leverage))^2; zero where a group is not read.
+
+    A fold counts by the size of its h_c. Each fold's rows teach the other's h_c, so the signs of
+    both parts go together; with lines of slope a and b the sum is 2ab / sqrt(a^2 + b^2), which is
+    standard normal, but with equal weights it is too large too often.
+    """
     parts = []
     for test in tests:
         sums = np.zeros((BLOCKS_RESAMPLED, 2))

@@ -204,8 +204,7 @@ def _tests(
         suspects = rules.target_shares(scores) >= SUSPECT_SHARE
         allowed = context.candidates.allowed
         if own_tests is not None:
-            context.progress.step("testing the forecaster's inputs", 0.0)
-            tests = own_tests.tests(windows, context.fdr, allowed)
+            tests = own_tests.tests(windows, context.fdr, allowed, context.progress)
         else:
             tests = edge_tests(windows, suspects, context.fdr, allowed, context.effort)
         if context.head != "mse" and own_tests is None:  # on the mean or on the variance

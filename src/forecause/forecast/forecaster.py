@@ -100,6 +100,7 @@ class Forecaster(nn.Module, ABC):
     """
 
     read_windows: int = 2000  # over which relevance is averaged, at most
+    asked_inputs: int = 10**9  # windows times inputs that its own tests ask about, at most
     separate_targets: bool = False  # the first axis of every parameter is the target
     logits: ClassVar[bool] = False  # outputs of a label are its levels' logits
 

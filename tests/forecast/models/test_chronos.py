@@ -18,6 +18,7 @@ from forecause.forecast.models import chronos
 from forecause.forecast.models.chronos import Chronos, ChronosModel
 from forecause.forecast.models.chronos_base import checksum
 from forecause.forecast.training.loop import TrainingSettings
+from systems import edge_set
 
 PATCH, STEPS, VARIABLES = 4, 8, 3
 MEDIAN = 1  # among the quantiles below
@@ -250,6 +251,49 @@ def test_discovery_with_it_comes_back_from_disk(base_folder, tmp_path):
         fc.discover(panel, STEPS, forecaster="chronos")
     with pytest.raises(InputError, match="no other forecaster takes them"):
         fc.discover(panel, STEPS, forecaster="linear", weights=str(base_folder))
+
+
+def test_fine_tuned_it_finds_the_edges_by_its_own_tests(base_folder):
+    import forecause as fc
+
+    training = TrainingSettings(
+        learning_rate=1e-2, batch_size=32, max_steps=40, warmup_steps=10, look_every=20
+    )
+    settings = Chronos(weights=str(base_folder), training=training)
+    panel = two_variables(500).panel
+    run = fc.discover(panel, 3, forecaster=settings, select="fdr", fdr=0.01, trend="none")
+    assert edge_set(run.graph) == {("a", "a", 1), ("a", "b", 3)}
+    assert "energy" in run.relevance
+
+
+def test_zero_shot_its_own_tests_find_no_links_where_there_are_none(base_folder):
+    """Forecasts by random weights are of no use, which must not make edges."""
+    import forecause as fc
+
+    rows = np.random.default_rng(1).normal(size=(250, VARIABLES))
+    for t in range(1, len(rows)):
+        rows[t] += 0.6 * rows[t - 1]
+    run = fc.discover(
+        Panel.from_arrays([rows], ["a", "b", "c"]), 2,
+        forecaster="chronos", weights=str(base_folder), preset="quick",
+        select="fdr", fdr=0.1, trend="none",
+    )  # fmt: skip
+    edges = edge_set(run.graph)
+    assert all(source == target for source, target, _ in edges)
+    p_values = run.relevance["p_value"].values
+    cross = ~np.eye(VARIABLES, dtype=bool)
+    assert (p_values[cross] < 0.05).mean() < 0.07
+
+
+def test_its_own_tests_need_more_windows_than_a_long_context_leaves(base_folder):
+    import forecause as fc
+
+    panel = Panel.from_arrays([np.random.default_rng(0).normal(size=(300, 2))], ["a", "b"])
+    with pytest.raises(InputError, match=r"There are 268 windows for 64 inputs.*smaller lag"):
+        fc.discover(
+            panel, 32, forecaster="chronos", weights=str(base_folder), preset="quick",
+            select="fdr",
+        )  # fmt: skip
 
 
 def test_the_adapter_round_trips_and_holds_nothing_else(fine_tuned, base_folder, tmp_path):

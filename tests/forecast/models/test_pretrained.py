@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -257,6 +258,34 @@ def test_it_comes_with_weights_that_need_no_training(chain_windows):
     ours, theirs = zero_shot.losses["pretrained"], straight.losses["linear"]
     assert (ours < 1.02 * theirs).all()
     assert ours["b"] < 0.7
+
+
+def test_its_own_tests_find_the_chain_as_it_is_and_fine_tuned():
+    table = pd.DataFrame(chain(700), columns=list("abc"))
+    options = {"max_lag": 2, "select": "fdr", "fdr": 0.01, "trend": "none"}
+    as_it_is = fc.discover(table, forecaster="pretrained", **options)
+    assert "energy" in as_it_is.relevance  # of the effects that were tested
+    assert edge_set(as_it_is.graph) == CHAIN_EDGES
+    fine_tuned = fc.discover(table, forecaster=Pretrained(training=A_FEW_STEPS), **options)
+    assert edge_set(fine_tuned.graph) == CHAIN_EDGES
+    own = as_it_is.relevance["p_value"]
+    assert not np.allclose(own, fine_tuned.relevance["p_value"])
+    usual = fc.discover(table, forecaster="pretrained", max_lag=2, fdr=0.01, trend="none")
+    assert "energy" not in usual.relevance
+
+
+def test_its_own_p_values_of_series_without_links_are_not_too_small():
+    p_values = []
+    for seed in range(4):
+        rows = np.random.default_rng(seed).normal(size=(500, 5))
+        for t in range(1, len(rows)):
+            rows[t] += np.linspace(0, 0.9, 5) * rows[t - 1]
+        table = pd.DataFrame(rows, columns=list("abcde"))
+        run = fc.discover(
+            table, 2, forecaster="pretrained", select="fdr", season="none", trend="none"
+        )
+        p_values.append(run.relevance["p_value"].values[~np.eye(5, dtype=bool)])
+    assert (np.concatenate(p_values) < 0.05).mean() < 0.07
 
 
 def test_only_some_forecasters_take_weights():

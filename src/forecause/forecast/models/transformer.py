@@ -64,6 +64,7 @@ class _Parts(NamedTuple):
 class TransformerModel(Separate):
     """The query of target i is the token of its latest value; its output is the forecast."""
 
+    asked_inputs = 500_000  # every input is a token of every target
     settings: Transformer
 
     def __init__(self, shape: tuple[int, int], settings: Transformer) -> None:
