@@ -11,7 +11,7 @@ biased or on a wrong scale: f - h_c is a function of the other inputs, which the
 out, and the statistic does not depend on the scale of h_c. Regressing the targets on f beforehand
 gained nothing.
 
-The cost: 1 + 4 * inputs forecasts of every window that is tested on, in batches and without
+The cost: 1 + 3 * inputs forecasts of every window that is tested on, in batches and without
 gradients. `Forecaster.asked_inputs` bounds the windows of a slow one.
 """
 

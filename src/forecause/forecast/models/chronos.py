@@ -76,7 +76,7 @@ class ChronosModel(Trained):
     """
 
     read_windows = 100  # a gradient of the published model takes seconds
-    asked_inputs = 50_000  # four forecasts each, which take hours on one core
+    asked_inputs = 50_000  # three forecasts each, which take hours on one core
     settings: Chronos
     base: nn.Module
 
