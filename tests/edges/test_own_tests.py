@@ -137,7 +137,7 @@ def test_a_slow_forecaster_is_asked_about_fewer_windows(chain_windows):
     slow = Slow(fit_forecaster("linear", chain_windows).forecaster)
     heard = Heard()
     found = answers_of(OwnTests.of(chain_windows, lambda part: slow), chain_windows, heard)
-    assert sum(asked) == 300 * (1 + 4 * 6)
+    assert sum(asked) == 300 * (1 + 3 * 6)
     assert edges_below(found, 1e-4) == CHAIN_EDGES
     assert heard.shares[0] == 0
     assert heard.shares[-1] == 5 / 6
