@@ -70,3 +70,14 @@ def test_of_very_many_candidates_fewer_windows_are_read(chain_windows, monkeypat
     monkeypatch.setattr(sys.modules[RelevanceStream.__module__], "READ_NUMBERS", 18 * 100)
     model = seeded_build(Linear(), chain_windows.shape, seed=0)
     assert relevance(model, chain_windows, "input-gradient").attrs["samples"] == 100
+
+
+def test_of_many_candidates_every_few_windows_are_ranked(monkeypatch):
+    monkeypatch.setattr(sys.modules[RelevanceStream.__module__], "MOST_RANKED", 5)  # 12 candidates
+    stream = RelevanceStream(2)
+    stream.add(SIGNED)
+    found = stream.result(["a", "b"])
+    candidates = 6  # of a target
+    np.testing.assert_allclose(found["mean_rank"].mean(("source", "lag")), (candidates + 1) / 2)
+    assert stream.ranked == len(SIGNED[::3])
+    np.testing.assert_allclose(found["relevance"], collect([SIGNED])["relevance"])

@@ -3,8 +3,9 @@ import pytest
 import statsmodels.api as sm
 import xarray as xr
 
-from forecause.data.streams import sample_of
+from forecause.data.streams import inputs_of, place_knots, sample_of
 from forecause.edges import nested_models
+from forecause.edges.designs import KNOTS, Designs
 from forecause.edges.nested_models import edge_tests
 from forecause.errors import InputError
 from forecause.regression.p_values import adjusted_p_values
@@ -154,3 +155,29 @@ def test_what_a_fit_leaves_is_of_the_windows_it_was_given(chain_windows):
     fewer = ladder._fit(fit.design, fit.targets, 1e9)
     assert len(fit.left) == len(chain_windows)
     assert len(fewer.left) == len(ladder.hinting) < len(fit.left)
+
+
+def test_stored_spline_terms_are_those_made_anew(chain_windows):
+    inputs, sample = inputs_of(chain_windows), sample_of(chain_windows)
+    latest, knots = sample.rows[0][:, -3:], place_knots(chain_windows, KNOTS)
+    fresh, stored = (Designs(inputs, latest, knots) for _ in range(2))
+    [wider] = stored.store_terms([sample])
+    some = np.array([0, 2, 5])
+    for made in ("straight", "curved", "factors", "pairs"):
+        expected = getattr(fresh, made)(some).features(sample.rows[0])
+        found = getattr(stored, made)(some).features(wider.rows[0])
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+    np.testing.assert_array_equal(
+        wider.following(wider.rows[0], [1]), sample.following(sample.rows[0], [1])
+    )
+
+
+def test_with_many_inputs_a_bent_cause_is_still_found():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(4000, 60))
+    x[1:, 0] += 0.5 * (x[:-1, 7] ** 2 - 1)
+    x[2:, 1] += 0.3 * x[:-2, 8]
+    p_values = p_values_of(windows_of(x, max_lag=2))
+    assert p_values.sel(target="v0", source="v7", lag=1) < 1e-8
+    assert p_values.sel(target="v1", source="v8", lag=2) < 1e-8
+    assert int((adjusted_p_values(p_values.values) < 0.02).sum()) <= 3

@@ -7,6 +7,7 @@ from scipy import stats
 
 import forecause as fc
 from forecause.data import Panel, Windows
+from forecause.effects import intervals
 from forecause.effects.intervals import COLUMNS, average_effect, with_effects
 from forecause.graph.lagged import LaggedGraph
 
@@ -62,6 +63,21 @@ def test_a_product_has_the_mean_of_its_partner_as_slope():
     rows = found.set_index("source")
     assert rows.loc["x0", "change_low"] < other.mean() * one.std() < rows.loc["x0", "change_high"]
     assert rows.loc["x1", "change_low"] < one.mean() * other.std() < rows.loc["x1", "change_high"]
+
+
+def test_products_are_fitted_only_where_something_hints_at_them(monkeypatch):
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(2000, 2))
+    graph = LaggedGraph.from_edges(
+        ["x0", "x1", "x2"], 1, [("x0", "x2", 1, 1.0), ("x1", "x2", 1, 1.0)]
+    )
+    asked, own = [], intervals._products
+    monkeypatch.setattr(intervals, "_products", lambda *given: asked.append(1) or own(*given))
+    for joint in (False, True):
+        effect = np.tanh(x[:, 0]) + x[:, 1] ** 2 + joint * 0.5 * x[:, 0] * x[:, 1]
+        y = np.concatenate([[0.0], effect[:-1]]) + rng.normal(size=2000)
+        with_effects(graph, windows_of(np.column_stack([x, y])))
+        assert bool(asked) is joint
 
 
 def test_intervals_hold_nine_times_in_ten():

@@ -2,9 +2,12 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from forecause.data.streams import moments_of
 from forecause.errors import InputError
+from forecause.regression.moments import Moments, lowest
 
 
 def flat(past):
@@ -52,3 +55,28 @@ def test_more_inputs_than_windows_is_refused(chain_windows):
     few = chain_windows.at(np.arange(6))
     with pytest.raises(InputError, match=r"found 6 windows for 6 inputs"):
         moments_of(few, flat).group_p_values([np.array([0])])
+
+
+def test_the_inverse_is_that_of_the_gram_matrix(chain_windows):
+    moments = moments_of(chain_windows, flat)
+    both = (moments.inverse() @ moments.gram).numpy()
+    np.testing.assert_allclose(both, np.eye(len(both)), atol=1e-6)
+
+
+def test_wide_designs_are_solved_as_narrow_ones_are():
+    rng = np.random.default_rng(0)
+    features = torch.from_numpy(rng.normal(size=(1500, 1100)))
+    targets = features[:, :2] + torch.from_numpy(rng.normal(size=(1500, 2)))
+    moments = Moments.summed([(features, targets)])
+    expected = np.linalg.lstsq(sm.add_constant(features.numpy()), targets.numpy(), rcond=None)[0]
+    np.testing.assert_allclose(moments.solve().numpy(), expected, atol=1e-6)
+
+
+@given(left=st.integers(0, 6), right=st.integers(0, 6), steps=st.data())
+def test_the_lowest_place_of_a_valley_is_found(left, right, steps):
+    down, up = (
+        np.cumsum(steps.draw(st.lists(st.integers(1, 9), min_size=size, max_size=size)))
+        for size in (left, right)
+    )
+    valley = [*down[::-1].tolist(), 0, *up.tolist()]
+    assert lowest(valley.__getitem__, len(valley)) == left

@@ -222,10 +222,10 @@ def cross_validated(
         work = 2 * own.gram.numel() * (width / 6 + 2 * own.cross.shape[-1])
         return sum(shared(partial(left_out_loss, ridge=ridge), judges, work))
 
-    return whole.solve(ridges[_lowest(lambda place: judged(ridges[place]), len(ridges))], allowed)
+    return whole.solve(ridges[lowest(lambda place: judged(ridges[place]), len(ridges))], allowed)
 
 
-def _lowest(height: Callable[[int], float], count: int) -> int:
+def lowest(height: Callable[[int], float], count: int) -> int:
     """The lowest of the places 0 .. count - 1 of a valley, walking downhill from its middle."""
     known: dict[int, float] = {}
 
