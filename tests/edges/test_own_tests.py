@@ -7,7 +7,7 @@ import xarray as xr
 
 import forecause as fc
 from fitted import fit_forecaster
-from forecause.edges.own_tests import OwnTests
+from forecause.edges.own_tests import OwnTests, own_folds
 from forecause.method import Config, has_own_tests
 from systems import CHAIN_EDGES, edge_set, windows_of
 
@@ -25,7 +25,9 @@ def found_by(windows, kind):
         dims=("target", "source", "lag"),
         coords={"target": names, "source": names, "lag": np.arange(1, windows.max_lag + 1)},
     )
-    own = OwnTests.of(windows, lambda part: fit_forecaster(kind, part).forecaster)
+    folds = own_folds(windows)
+    fits = [fit_forecaster(kind, windows.at(fold.train)).forecaster for fold in folds]
+    own = OwnTests.of(windows, folds, fits)
     return own.tests(windows, 0.05, allowed)
 
 

@@ -11,10 +11,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from forecause.data.streams import FIT_WORK, MOST_SAMPLED_WINDOWS
@@ -196,8 +194,7 @@ def step_seconds(settings: TrainedSettings, windows: Windows) -> float:
 def memory_gb(windows: Windows, tried: Sequence[ForecasterSettings]) -> float:
     """The table unless it stays on disk, the sample that is tested, what is known of every
     candidate, and the largest Gram matrix with its parts."""
-    table = windows.panel.values
-    held = 0 if _is_mapped(table) else table.nbytes
+    held = windows.panel.values.nbytes if windows.in_memory else 0
     steps, columns = windows.shape
     sample = min(len(windows), MOST_SAMPLED_WINDOWS) * (steps + 1) * columns * 4
     features = max([windows.inputs, *(spec.features(windows.inputs) for spec in tried)])
@@ -223,13 +220,6 @@ def machine_gb() -> float:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
     except (ValueError, OSError, AttributeError):
         return float("inf")
-
-
-def _is_mapped(table: npt.NDArray[Any] | None) -> bool:
-    """Whether the values are a file's, be it through views of views."""
-    while table is not None and not isinstance(table, np.memmap):
-        table = table.base if isinstance(table.base, np.ndarray) else None
-    return table is not None
 
 
 def in_words(seconds: float) -> str:
