@@ -51,6 +51,11 @@ class TrainingSettings(Settings):
         """The cap for so many windows to learn from."""
         return max(self.max_steps, self.rounds * windows // self.batch_size)
 
+    def least_steps(self, rivals: bool) -> int:
+        """Those after which training can end at the earliest; `rivals` make it give up sooner."""
+        stalls = 1 if rivals else self.rate_drops + 1
+        return self.patience * stalls * self.look_every + self.cooldown
+
     @classmethod
     def paper(cls) -> TrainingSettings:
         """Adam at the published rate and batch size; how it ends is not published."""
