@@ -1,7 +1,7 @@
 """How long the page of a run takes to open and to answer, in a headless Chromium.
 
     forecause simulate --nodes 1000 --max-lag 2 --rows 5000 --seed 7 --out system
-    forecause discover system/data.parquet --max-lag 2 --out run
+    forecause discover system/data.csv --max-lag 2 --out run
     python -m forecause_bench.page_speed run/report.html --pictures .
 
 Seconds by the clock and processor seconds of the process that shows the page; the median of several
