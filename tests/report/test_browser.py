@@ -3,8 +3,8 @@
 import json
 from dataclasses import replace
 
-import pandas as pd
 import numpy as np
+import pandas as pd
 import pytest
 
 import forecause as fc
