@@ -335,13 +335,14 @@ def plan_work(windows: Windows, config: Config, run: Run) -> Plan:
     if spec is not None and spec.weights_use != "none":
         return UNLIMITED  # nothing is known of foreign weights before they load
     tried = specs_tried(config.forecasting, windows)
-    cost = expected_cost(windows, tried, always=config.forecasting.head != "mse")
+    fits = 1 + config.forecasting.cross_fit + (2 if has_own_tests(config) else 0)
+    cost = expected_cost(windows, tried, config.forecasting.head != "mse", fits)
     run.progress.say(cost.sentence)
     check_memory(cost)
     if config.run.budget is None:
         return UNLIMITED
     asked = None if spec is None else tried[0].kind
-    plan = plan_for(config.run.budget, cost, asked, 1 + config.forecasting.cross_fit)
+    plan = plan_for(config.run.budget, cost, asked)
     run.notes.extend(plan.notes)
     return distributed.current().same(plan, "planning")
 

@@ -1,5 +1,7 @@
 """What is said to be expected before a run."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -49,6 +51,8 @@ def test_a_network_that_was_asked_for_may_stop_early():
     known = {"steps": {"mlp": 1000}, "earliest": {"mlp": 0.5}}
     cost = Cost({"tests": 10.0, "mlp": 60.0}, 0.64, **known)
     assert (cost.least, cost.most) == pytest.approx((5.5 + 24, 16 + 84))
+    twice = replace(cost, fits=2)
+    assert (twice.least, twice.most) == pytest.approx((5.5 + 48, 16 + 168))
 
 
 def test_every_stage_is_there_and_networks_have_steps():

@@ -82,6 +82,7 @@ class Cost:
     unsure: frozenset[str] = frozenset()  # stages that wait for a sign of joint functions
     earliest: Mapping[str, float] = field(default_factory=dict)  # share of its steps after which
     # a network may end
+    fits: int = 1  # how often every network is trained
 
     @property
     def total(self) -> float:
@@ -94,7 +95,8 @@ class Cost:
         sure = {name: s for name, s in self.seconds.items() if name not in self.unsure}
         start = START if sure.pop("start", None) else 0.0
         trained = sum(sure.pop(name, 0.0) * self.earliest[name] for name in self.steps)
-        return start + FEW_TAKE_LESS * sum(sure.values()) + STEP_TAKES_LESS * trained
+        steps = STEP_TAKES_LESS * self.fits * trained
+        return start + FEW_TAKE_LESS * sum(sure.values()) + steps
 
     @property
     def most(self) -> float:
@@ -109,8 +111,8 @@ class Cost:
     def _most_of(self, stages: Iterable[str]) -> float:
         own = {name: self.seconds[name] for name in stages}
         start = own.pop("start", 0.0)
-        trained = sum(own.pop(name, 0.0) for name in self.steps)
-        return start + FEW_TAKE_MORE * sum(own.values()) + STEP_TAKES_MORE * trained
+        steps = STEP_TAKES_MORE * self.fits * sum(own.pop(name, 0.0) for name in self.steps)
+        return start + FEW_TAKE_MORE * sum(own.values()) + steps
 
     @property
     def sentence(self) -> str:
@@ -127,12 +129,15 @@ class Cost:
 
 
 def expected_cost(
-    windows: Windows, tried: Sequence[ForecasterSettings], always: bool | None = None
+    windows: Windows,
+    tried: Sequence[ForecasterSettings],
+    always: bool | None = None,
+    fits: int = 1,
 ) -> Cost:
     """What fitting these forecasters to the windows, reading and testing them will take.
 
     Unless `always` is true, of several those that are no closed form are only fitted where there
-    is a sign that they could win.
+    is a sign that they could win. Every network is trained `fits` times.
     """
     seconds = {
         "start": STARTUP,
@@ -148,9 +153,9 @@ def expected_cost(
         kind = settings.kind
         if isinstance(settings, TrainedSettings):
             most = settings.training.most_steps(len(windows))
-            fits = max(1, len(settings.sparsity))
+            weights = max(1, len(settings.sparsity))
             batches = READ_WINDOWS / settings.training.batch_size
-            seconds[kind] = step_seconds(settings, windows) * (fits * most + 2 * batches)
+            seconds[kind] = step_seconds(settings, windows) * (weights * most + 2 * batches)
             if most:  # a network that is used as it is has no steps to cut
                 steps[kind] = most
                 least = settings.training.least_steps(rivals=len(tried) > 1)
@@ -173,6 +178,7 @@ def expected_cost(
         frozenset(indivisible),
         frozenset(unsure),
         earliest,
+        fits,
     )
 
 
@@ -326,11 +332,8 @@ RESERVE = 0.1  # of the time, for what estimates miss
 LEAST_EFFORT = 0.05  # of the tests and the readout
 
 
-def plan_for(budget: float, cost: Cost, asked: str | None, fits: int = 1) -> Plan:
-    """How to keep to `budget` seconds; the kind that is `asked` for by name is never left out.
-
-    `fits` is how often every network is trained: once, and once for each part of a cross-fit.
-    """
+def plan_for(budget: float, cost: Cost, asked: str | None) -> Plan:
+    """How to keep to `budget` seconds; the kind that is `asked` for by name is never left out."""
     networks = [kind for kind in cost.seconds if kind in cost.steps]
     fixed = sum(cost.seconds[stage] for stage in cost.seconds if stage not in networks)
     left = budget * (1 - RESERVE)
@@ -339,13 +342,13 @@ def plan_for(budget: float, cost: Cost, asked: str | None, fits: int = 1) -> Pla
     shares: dict[str, Share | None] = {}
     notes = []
     for number, kind in enumerate(networks):
-        own = left / (len(networks) - number) / fits
+        own = left / (len(networks) - number) / cost.fits
         if cost.seconds[kind] <= own:
-            left -= cost.seconds[kind] * fits
+            left -= cost.seconds[kind] * cost.fits
             continue
         shares[kind] = _share(own, cost, kind, needed=kind == asked)
         notes.append(_note(kind, shares[kind], cost))
-        left -= own * fits if shares[kind] else 0.0
+        left -= own * cost.fits if shares[kind] else 0.0
     if effort < 1:
         notes.append(f"{effort:.0%} of the windows are read and tested")
     kept = f"To keep to {in_words(budget)}: {', '.join(notes)}." if notes else ""
