@@ -36,6 +36,7 @@ from forecause.diagnostics.regimes import Regimes, find_regimes
 from forecause.discovery import Discovery
 from forecause.edges.certainty import with_grades
 from forecause.edges.knowledge import Candidates
+from forecause.edges.own_tests import OwnTests, own_folds
 from forecause.edges.reading import (
     ReadingContext,
     choose_edges,
@@ -51,7 +52,15 @@ from forecause.forecast.selection import UNLIMITED, Fitted, Plan, specs_tried
 from forecause.forecast.training import distributed
 from forecause.progress import QUIET, Progress, usual_progress
 from forecause.resources.cost import check_memory, expected_cost, plan_for
-from forecause.resources.fitting import Fit, fit_as_asked, fit_parts, pick_device
+from forecause.resources.fitting import (
+    Fit,
+    fit_as_asked,
+    fit_parts,
+    fit_together,
+    parts_of,
+    pick_device,
+    travels,
+)
 from forecause.resources.workers import LOCAL, Workers, helping
 from forecause.voice import spoken
 from forecause.work_sharing import one_thread
@@ -252,9 +261,8 @@ def run_method(data: Any, config: Config, run: Run) -> Discovery:
     candidates = Candidates.of(config.edges, panel.coding.variables, config.lag)
     plan = plan_work(windows, config, run)
     fit = partial(fit_as_asked, config=config, candidates=candidates, plan=plan)
-    fitted = fit(windows, progress=run.progress)
-    parts = fit_cross(fit, windows, config, run)
-    context = reading_context(config, candidates, plan, fitted, fit, run)
+    fitted, parts, own_tests = fit_all(fit, windows, config, run)
+    context = reading_context(config, candidates, plan, fitted, own_tests, run)
     relevance = read_relevance(fitted.forecaster, windows, context, parts)
     tested = test_candidates(windows, relevance, context)
     graph = choose_edges(tested, context)
@@ -327,15 +335,34 @@ def plan_work(windows: Windows, config: Config, run: Run) -> Plan:
     if spec is not None and spec.weights_use != "none":
         return UNLIMITED  # nothing is known of foreign weights before they load
     tried = specs_tried(config.forecasting, windows)
-    cost = expected_cost(windows, tried, always=config.forecasting.head != "mse")
+    fits = 1 + config.forecasting.cross_fit + (2 if has_own_tests(config) else 0)
+    cost = expected_cost(windows, tried, config.forecasting.head != "mse", fits)
     run.progress.say(cost.sentence)
     check_memory(cost)
     if config.run.budget is None:
         return UNLIMITED
     asked = None if spec is None else tried[0].kind
-    plan = plan_for(config.run.budget, cost, asked, 1 + config.forecasting.cross_fit)
+    plan = plan_for(config.run.budget, cost, asked)
     run.notes.extend(plan.notes)
     return distributed.current().same(plan, "planning")
+
+
+def fit_all(
+    fit: Fit, windows: Windows, config: Config, run: Run
+) -> tuple[Fitted, list[Forecaster], OwnTests | None]:
+    """The forecaster, those of the parts of a cross-fit, and those whose own tests decide."""
+    folds = own_folds(windows) if has_own_tests(config) else []
+    learned = [windows.at(fold.train) for fold in folds]
+    count = config.forecasting.cross_fit
+    if travels(config, windows) and count + len(folds):
+        pieces = [*parts_of(windows, count), *learned]
+        fitted, others = fit_together(fit, windows, pieces, config.forecasting.held_out)
+    else:
+        fitted = fit(windows, progress=run.progress)
+        others = fit_cross(fit, windows, config, run)
+        others += [fit(part, progress=run.progress).forecaster for part in learned]
+    parts, own = others[:count], others[count:]
+    return fitted, parts, OwnTests.of(windows, folds, own) if folds else None
 
 
 def fit_cross(fit: Any, windows: Windows, config: Config, run: Run) -> list[Forecaster]:
@@ -349,13 +376,14 @@ def fit_cross(fit: Any, windows: Windows, config: Config, run: Run) -> list[Fore
 
 
 def reading_context(
-    config: Config, candidates: Candidates, plan: Plan, fitted: Fitted, fit: Fit, run: Run
+    config: Config,
+    candidates: Candidates,
+    plan: Plan,
+    fitted: Fitted,
+    own_tests: OwnTests | None,
+    run: Run,
 ) -> ReadingContext:
     """What reading, testing and choosing need of a run."""
-
-    def fit_part(part: Windows) -> Forecaster:
-        return fit(part, progress=run.progress).forecaster
-
     return ReadingContext(
         config.edges,
         candidates,
@@ -365,7 +393,7 @@ def reading_context(
         plan.effort,
         run.progress,
         learner=bool(fitted.joint),
-        own_fit=fit_part if has_own_tests(config) else None,
+        own_tests=own_tests,
     )
 
 

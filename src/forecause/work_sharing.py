@@ -122,6 +122,11 @@ def helped_by(helpers: Helpers | None) -> Iterator[None]:
         _Asked.helpers = before
 
 
+def helped() -> bool:
+    """Whether there are helpers."""
+    return _Asked.helpers is not None
+
+
 def spread(
     function: Callable[[Common, Item], Result],
     common: Common,

@@ -7,7 +7,7 @@ import xarray as xr
 
 import forecause as fc
 from fitted import fit_forecaster
-from forecause.edges.own_tests import OwnTests
+from forecause.edges.own_tests import OwnTests, own_folds
 from forecause.forecast.backward import PLAIN
 from forecause.forecast.forecaster import Forecaster
 from forecause.method import Config, has_own_tests
@@ -22,8 +22,14 @@ def product_of_three(rows=1500, seed=0):
     return pd.DataFrame(x, columns=list("abcd"))
 
 
+def fitted_by(windows, fit):
+    """The own tests of what is fitted to both parts of time."""
+    folds = own_folds(windows)
+    return OwnTests.of(windows, folds, [fit(windows.at(fold.train)) for fold in folds])
+
+
 def found_by(windows, kind):
-    own = OwnTests.of(windows, lambda part: fit_forecaster(kind, part).forecaster)
+    own = fitted_by(windows, lambda part: fit_forecaster(kind, part).forecaster)
     return answers_of(own, windows)
 
 
@@ -116,8 +122,8 @@ class Biased(Forecaster):
 def test_a_forecaster_used_as_it_is_may_be_biased_and_on_a_wrong_scale(chain_windows):
     """One fit on other rows of the system, used for both parts of time."""
     line = fit_forecaster("linear", windows_of(chain(2000, seed=7), 2)).forecaster
-    right = answers_of(OwnTests.of(chain_windows, lambda part: line), chain_windows)
-    wrong = answers_of(OwnTests.of(chain_windows, lambda part: Biased(line)), chain_windows)
+    right = answers_of(fitted_by(chain_windows, lambda part: line), chain_windows)
+    wrong = answers_of(fitted_by(chain_windows, lambda part: Biased(line)), chain_windows)
     assert edges_below(right, 1e-6) == CHAIN_EDGES
     assert edges_below(wrong, 1e-6) == CHAIN_EDGES
     false = [float(p) for p in wrong["p_value"].values.ravel() if p > 1e-6]
@@ -136,7 +142,7 @@ def test_a_slow_forecaster_is_asked_about_fewer_windows(chain_windows):
 
     slow = Slow(fit_forecaster("linear", chain_windows).forecaster)
     heard = Heard()
-    found = answers_of(OwnTests.of(chain_windows, lambda part: slow), chain_windows, heard)
+    found = answers_of(fitted_by(chain_windows, lambda part: slow), chain_windows, heard)
     assert sum(asked) == 300 * (1 + 3 * 6)
     assert edges_below(found, 1e-4) == CHAIN_EDGES
     assert heard.shares[0] == 0

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -172,6 +173,13 @@ def test_the_heatmap_shows_candidates_that_were_not_chosen(page):
     until(page, "forecause.state.shape === 'heat'")
     click_on(page, "edge", ["c", "a", 1])
     assert "not chosen" in page.inner_text("#panel-sentence")
+
+
+def test_every_cell_of_the_heatmap_has_the_score_of_its_pair(page):
+    scores = np.array(page.evaluate("forecause.data.graph.scores"))  # (target, source, lag)
+    cells = np.array([page.evaluate(f"[...forecause.cells({lag})]") for lag in ("'all'", 1, 2)])
+    expected = [scores.max(2), *np.moveaxis(scores, 2, 0)[:2]]
+    np.testing.assert_array_equal(cells, [part.ravel() for part in expected])
 
 
 def test_the_table_sorts_filters_and_opens_edges(page):

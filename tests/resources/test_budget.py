@@ -1,5 +1,7 @@
 """Keeping to a time: what is cut first, and that a run says so."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -73,7 +75,7 @@ def test_tests_are_cut_when_they_alone_would_take_too_long():
 )
 def test_what_is_planned_fits_the_budget_unless_the_fixed_part_does_not(budget, seconds, fits):
     cost = Cost(dict(zip(COST.seconds, seconds, strict=True)), 1, STEPS)
-    plan = plan_for(budget, cost, "auto", fits)
+    plan = plan_for(budget, replace(cost, fits=fits), "auto")
     fixed = sum(seconds[:3]) * plan.effort
     networks = 0.0
     for kind in STEPS:

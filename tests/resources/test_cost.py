@@ -1,5 +1,7 @@
 """What is said to be expected before a run."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -34,28 +36,34 @@ def test_durations_are_told_as_people_say_them(seconds, words):
 def test_the_sentence_names_the_range_and_the_costliest_stage():
     cost = Cost({"tests": 8.0, "additive": 32.0}, 0.64)
     assert cost.sentence == (
-        "Expecting about 20 s to 80 s (of that up to 32 s for the forecaster additive) and 0.6 GB."
+        "Expecting about 22 s to 64 s (of that up to 32 s for the forecaster additive) and 0.6 GB."
     )
 
 
 def test_what_waits_for_a_sign_of_joint_functions_counts_at_most_alone():
-    cost = Cost({"tests": 10.0, "mlp": 60.0}, 0.64, {"mlp": 1000}, unsure=frozenset({"mlp"}))
-    assert (cost.least, cost.most) == (5.0, 140.0)
-    assert "5 s to 2 min, the longer where effects are joint (of that up to" in cost.sentence
+    known = {"steps": {"mlp": 1000}, "earliest": {"mlp": 0.5}}
+    cost = Cost({"tests": 10.0, "mlp": 60.0}, 0.64, unsure=frozenset({"mlp"}), **known)
+    assert (cost.least, cost.most_of_plain, cost.most) == pytest.approx((5.5, 16, 16 + 84))
+    assert "6 s to 16 s, up to 2 min where effects are joint (of that up to" in cost.sentence
 
 
 def test_a_network_that_was_asked_for_may_stop_early():
-    cost = Cost({"tests": 10.0, "mlp": 60.0}, 0.64, {"mlp": 1000})
-    assert (cost.least, cost.most) == (10.0, 140.0)
+    known = {"steps": {"mlp": 1000}, "earliest": {"mlp": 0.5}}
+    cost = Cost({"tests": 10.0, "mlp": 60.0}, 0.64, **known)
+    assert (cost.least, cost.most) == pytest.approx((5.5 + 24, 16 + 84))
+    twice = replace(cost, fits=2)
+    assert (twice.least, twice.most) == pytest.approx((5.5 + 48, 16 + 168))
 
 
 def test_every_stage_is_there_and_networks_have_steps():
     cost = expected_cost(windows_of(600, 3, 2), [Linear(), Additive(), MLP()])
     assert set(cost.seconds) == {
-        "start", "tests", "effects", "linear", "additive", "mlp", "learners' tests"
+        "start", "time", "tests", "products", "pairs", "effects",
+        "linear", "additive", "mlp", "learners' tests",
     }  # fmt: skip
-    assert cost.unsure == {"mlp", "learners' tests"}
+    assert cost.unsure == {"products", "mlp", "learners' tests"}
     assert cost.steps == {"mlp": 6000}
+    assert cost.earliest == {"mlp": 400 / 6000}  # it has rivals
     assert all(value > 0 for value in cost.seconds.values())
     assert cost.total == pytest.approx(sum(cost.seconds.values()))
 

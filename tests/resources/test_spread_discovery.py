@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 import xarray as xr
 
 import errands
@@ -13,6 +14,7 @@ import forecause as fc
 from forecause.config import Config
 from forecause.data import scratch
 from forecause.errors import InputError
+from forecause.forecast.training import by_blocks
 from forecause.method import Run, run_method
 from forecause.regression import screen
 from forecause.resources.over_ray import RayHelpers
@@ -22,15 +24,18 @@ from forecause.work_sharing import helped_by, spread
 
 @dataclass
 class Noted:
-    """Helpers that remember what they were asked for; their first worker dies, if asked so."""
+    """Helpers that remember what they were asked for; their first worker dies, if asked so, or the
+    first at a certain function."""
 
     helpers: RayHelpers
     dead: Path | None = None
     asked: set[str] = None
+    at: str | None = None
 
     def each(self, function, common, items):
         self.asked = (self.asked or set()) | {function.__name__}
-        doing = errands.DieFirst(function, self.dead) if self.dead else function
+        dies = self.dead and self.at in (None, function.__name__)
+        doing = errands.DieFirst(function, self.dead) if dies else function
         return self.helpers.each(doing, common, items)
 
 
@@ -79,3 +84,34 @@ def test_large_parquet_files_are_read_by_the_workers(ray, tmp_path, monkeypatch)
         frame.iloc[part].to_parquet(tmp_path / f"{number}.parquet", row_group_size=150, index=False)
     asked = {"max_lag": 2, "forecaster": "linear"}
     assert_same(fc.discover(tmp_path, **asked, workers=ray), fc.discover(tmp_path, **asked))
+
+
+class TestNetworks:
+    """Whole networks are pieces, and of one with a network per target blocks of targets."""
+
+    MLP = fc.MLP(hidden=8).trained_with(max_steps=200)
+
+    def assert_spread(self, ray, asked, stage, dead=None):
+        system = fc.simulate(nodes=5, max_lag=2, rows=600, mechanism="mlp-add", seed=6)
+        config = Config.of(max_lag=2, **asked)
+        helpers = Noted(RayHelpers(ray), dead, at=stage)
+        with helped_by(helpers):
+            spread_out = run_method(system.panel, config, Run())
+        assert stage in helpers.asked
+        assert dead is None or dead.exists()
+        here = run_method(system.panel, config, Run())
+        assert_same(spread_out, here)
+        for name, weight in here.forecaster.state_dict().items():
+            assert torch.equal(weight, spread_out.forecaster.state_dict()[name])
+
+    def test_the_fits_of_own_tests_and_of_a_cross_fit(self, ray, tmp_path):
+        asked = {"forecaster": self.MLP, "select": "fdr", "cross_fit": 2}
+        self.assert_spread(ray, asked, "_fit_on_its_way", tmp_path / "dead")
+
+    def test_blocks_of_targets(self, ray, tmp_path, monkeypatch):
+        monkeypatch.setattr(by_blocks, "TARGETS_TOGETHER", 2)
+        self.assert_spread(ray, {"forecaster": self.MLP}, "_of_block", tmp_path / "dead")
+
+    def test_weights_of_the_penalty(self, ray):
+        sparse = self.MLP.model_copy(update={"sparsity": (0.0, 0.1)})
+        self.assert_spread(ray, {"forecaster": sparse}, "_learned")

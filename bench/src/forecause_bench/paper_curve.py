@@ -18,11 +18,10 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from forecause.data.windows import Windows
-from forecause.forecast.forecaster import FitData, Forecaster, squared_errors
+from forecause.forecast.forecaster import WATCHED, FitData, Forecaster, squared_errors
 from forecause.forecast.models.deep_transformer import DeepTransformer
 from forecause.forecast.models.linear import Linear
 from forecause.forecast.selection import seeded_build
-from forecause.forecast.training.loop import WATCHED
 from forecause.progress import Progress
 from forecause.simulation import simulate
 from forecause_bench.document import Block, Lines, Paragraph, Table, Text, to_markdown

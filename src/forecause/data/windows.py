@@ -83,6 +83,7 @@ class Windows:
     max_lag: int
     scale: Scale
     rows: npt.NDArray[np.int64]  # the row of each window that is to be predicted
+    asked: npt.NDArray[np.int64] | None = None  # the columns to be predicted; None: all
 
     @classmethod
     def of(cls, panel: Panel, max_lag: int) -> Windows:
@@ -148,7 +149,10 @@ class Windows:
         values, domain = torch.from_numpy(self._standardised(rows)), None
         if self.panel.domain is not None:
             domain = torch.from_numpy(self.panel.domain[rows[:, -1]].astype(np.int64))
-        return Window.of(values, domain)
+        window = Window.of(values, domain)
+        if self.asked is not None:
+            window = replace(window, target=window.target[:, self.asked])
+        return window
 
     def _standardised(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         """The values of rows (window, step), (window, step, variable).
@@ -165,6 +169,14 @@ class Windows:
         quick = isinstance(table, np.ndarray) and table.flags.c_contiguous
         values = table.take(rows, axis=0) if quick else table[rows]
         return _scaled(values, self.scale)
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the table is no file's, be it through views of views."""
+        table: npt.NDArray[Any] | None = self.panel.values
+        while table is not None and not isinstance(table, np.memmap):
+            table = table.base if isinstance(table.base, np.ndarray) else None
+        return table is None
 
     def lent(self) -> Windows:
         """What another process needs to draw windows, which are then named by their rows.

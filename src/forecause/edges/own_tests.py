@@ -43,7 +43,6 @@ WINDOWS_PER_INPUT = 6  # at least, of those that are tested on
 BATCH = 1024
 TESTING = "testing the forecaster's inputs"
 
-Fit = Callable[[Windows], Forecaster]
 Ask = Callable[[Forecaster, Window], Tensor]
 """What is asked of a forecaster about windows, (batch, variable)."""
 
@@ -57,17 +56,12 @@ class OwnTests:
     tested_rows: tuple[Index, ...]
 
     @classmethod
-    def of(cls, windows: Windows, fit: Fit) -> OwnTests:
-        """Fit on both parts of the windows."""
-        if len(windows) < WINDOWS_PER_INPUT * windows.inputs:
-            raise InputError(
-                f"There are {len(windows):,} windows for {windows.inputs} inputs, and at least "
-                f"{WINDOWS_PER_INPUT} for every input are needed to test a forecaster on rows that "
-                "it did not learn from; use select='auto', more rows or a smaller lag window."
-            )
-        folds = time_folds(windows.rows, windows.max_lag)
+    def of(
+        cls, windows: Windows, folds: Sequence[Fold], forecasters: Sequence[Forecaster]
+    ) -> OwnTests:
+        """Of the forecasters that were fitted to the folds of `own_folds`."""
         return cls(
-            tuple(fit(windows.at(fold.train)) for fold in folds),
+            tuple(forecasters),
             tuple(windows.rows[fold.train] for fold in folds),
             tuple(windows.rows[fold.test] for fold in folds),
         )
@@ -141,6 +135,17 @@ class OwnTests:
         by_time = min(f.asked_inputs for f in self.forecasters) // windows.inputs
         least = WINDOWS_PER_INPUT * windows.inputs
         return max(least, min(MOST_TESTED_WINDOWS, by_memory, by_time))
+
+
+def own_folds(windows: Windows) -> list[Fold]:
+    """The parts of time to fit on, and those to test on."""
+    if len(windows) < WINDOWS_PER_INPUT * windows.inputs:
+        raise InputError(
+            f"There are {len(windows):,} windows for {windows.inputs} inputs, and at least "
+            f"{WINDOWS_PER_INPUT} for every input are needed to test a forecaster on rows that "
+            "it did not learn from; use select='auto', more rows or a smaller lag window."
+        )
+    return list(time_folds(windows.rows, windows.max_lag))
 
 
 def forecast_of(forecaster: Forecaster, window: Window) -> Tensor:

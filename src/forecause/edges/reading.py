@@ -22,7 +22,7 @@ from forecause.edges import select as rules
 from forecause.edges.certainty import certainty
 from forecause.edges.knowledge import Candidates, with_required
 from forecause.edges.learner_tests import with_learner
-from forecause.edges.own_tests import Fit, OwnTests
+from forecause.edges.own_tests import OwnTests
 from forecause.errors import InputError
 from forecause.forecast.forecaster import Forecaster
 from forecause.graph.axes import by_step
@@ -63,7 +63,7 @@ class ReadingContext:
     effort: float = 1.0  # share of the windows that are read and tested
     progress: Progress = QUIET
     learner: bool = False  # whether a learner may improve on the closed-form tests
-    own_fit: Fit | None = None  # fits the forecaster whose own tests decide, if they do
+    own_tests: OwnTests | None = None  # of the forecaster, if they decide
 
 
 def read_relevance(
@@ -93,19 +93,15 @@ def test_candidates(windows: Windows, read: Statistics, context: ReadingContext)
     their number, so that effects that differ or even cancel between domains are found, and the
     error rate holds for all of them together.
     """
-    own_tests = None
-    if context.own_fit is not None and context.options.tested:
-        context.progress.step("fitting on two parts of time", 0.0)
-        own_tests = OwnTests.of(windows, context.own_fit)
     tested = {}
     for place, (name, own) in enumerate(read.domain_windows.items()):
         context.progress.step("testing the domains", place / len(read.domain_windows))
         part = read.domains[name]
-        part = part.assign(_tests(own, part["relevance"], context, own_tests))
+        part = part.assign(_tests(own, part["relevance"], context))
         tested[name] = _with_score(part, context)
     whole = read.whole
     if not tested:
-        whole = whole.assign(_tests(windows, whole["relevance"], context, own_tests))
+        whole = whole.assign(_tests(windows, whole["relevance"], context))
         return replace(read, whole=_with_score(whole, context))
     each = xr.concat([_without_learner(part) for part in tested.values()], dim="domain")
     whole["p_value"] = np.minimum(each["p_value"].min("domain") * len(tested), 1.0)
@@ -197,17 +193,16 @@ def _tests(
     windows: Windows,
     scores: xr.DataArray,
     context: ReadingContext,
-    own_tests: OwnTests | None = None,
 ) -> xr.Dataset:
     """Tests of every candidate; unknown (nan) where there are too few rows and no need."""
     try:
         suspects = rules.target_shares(scores) >= SUSPECT_SHARE
         allowed = context.candidates.allowed
-        if own_tests is not None:
-            tests = own_tests.tests(windows, context.fdr, allowed, context.progress)
+        if context.own_tests is not None:
+            tests = context.own_tests.tests(windows, context.fdr, allowed, context.progress)
         else:
             tests = edge_tests(windows, suspects, context.fdr, allowed, context.effort)
-        if context.head != "mse" and own_tests is None:  # on the mean or on the variance
+        if context.head != "mse" and context.own_tests is None:  # on the mean or on the variance
             smaller = np.minimum(tests["p_value"], variance_p_values(windows))
             tests["p_value"] = np.minimum(2 * smaller, 1.0)
         elif context.learner and context.options.tested:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -20,10 +21,21 @@ from forecause.forecast.heads import LIKELIHOODS, Labelled, Likelihood
 from forecause.progress import QUIET, Progress
 from forecause.regression.residuals import Residuals
 
+WATCHED = 4096  # held-out windows looked at to decide when to stop
 LEAST_NOISE = 1e-6  # of a target's variance: a perfect forecast still has a likelihood
 
 MOST_AT_ONCE = 2048  # windows that are forecast, unless the forecaster asks for fewer
 WINDOWS_PER_INPUT = 3  # a domain with fewer learns from all domains
+
+
+@dataclass(frozen=True)
+class KnownErrors:
+    """Errors (window, target) of the best rivals on the windows that training looks at."""
+
+    errors: Tensor
+
+    def __call__(self, _watched: Windows) -> Tensor:
+        return self.errors
 
 
 @dataclass(frozen=True)
@@ -41,6 +53,18 @@ class FitData:
     to_beat: Callable[[Windows], Tensor] | None = None
     seconds: float | None = None  # after which training stops
     columns: tuple[int, ...] | None = None  # targets worth the work, if not all are
+
+    def watched(self, rng: np.random.Generator) -> Windows:
+        """The held-out windows that training looks at; `rng` is fresh from the seed."""
+        return self.held_out.sample(WATCHED, rng)
+
+    def alone(self) -> FitData:
+        """The same for another process: nobody hears of progress there, and the errors of the
+        rivals are known, so that these need not travel."""
+        known = self.to_beat
+        if known is not None and not isinstance(known, KnownErrors):
+            known = KnownErrors(known(self.watched(np.random.default_rng(self.seed))))
+        return replace(self, progress=QUIET, to_beat=known)
 
     def time_is_up(self, began: float) -> bool:
         """Whether training that began at this time.monotonic() has to stop."""

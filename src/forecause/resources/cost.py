@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from forecause.data.streams import FIT_WORK, MOST_SAMPLED_WINDOWS
@@ -27,6 +25,7 @@ from forecause.edges.nested_models import (
 )
 from forecause.edges.nested_models import WORK as TEST_WORK
 from forecause.edges.reading import READ_WINDOWS
+from forecause.edges.summary_tests import MOST_JOINT_INPUTS
 from forecause.errors import InputError
 from forecause.forecast.forecaster import ForecasterSettings
 from forecause.forecast.models import LEARNERS, Additive, Dictionary
@@ -36,26 +35,39 @@ from forecause.forecast.training.loop import TrainedSettings, backward
 from forecause.regression.screen import ROUNDS, is_wide
 
 TIMED_STEPS = 3
-OPTIMISER = 1.15  # a step over its gradient; making an optimiser imports for seconds
+OPTIMISER = 1.2  # a step over its gradient; making an optimiser imports for seconds
+STEP = 4e-4  # second of a step besides, at least: the optimiser's calls and looks
 SOLUTIONS = 25  # of the normal equations, to choose a penalty on left-out time
 TEST_SHARE = 0.5  # of the speed of products that the tests reach
 BASE_GB = 0.5  # of the interpreter and its libraries
 HOPELESS = 1.5  # times the machine's memory, beyond which no run is begun
 STATISTICS = 15  # numbers about every candidate
-EARLIEST = 1 / 6  # of its longest training, after which a network without success gives up
-STARTUP = 1.0  # second, of whatever is not counted
-FEW_TAKE_LESS, FEW_TAKE_MORE = 0.5, 2.0  # times what is counted: 9 of 10 runs lie between
-LEARNED = "learners' tests"
+START, STARTUP = 0.1, 1.0  # seconds of whatever is not counted: at least, and with imports
+FEW_TAKE_LESS, FEW_TAKE_MORE = 0.55, 1.6  # times what is counted: 9 of 10 runs lie between
+STEP_TAKES_LESS, STEP_TAKES_MORE = 0.8, 1.4  # and of a network's steps
+LEARNED, PRODUCTS = "learners' tests", "products"
 STAGES = {  # in words; the others are forecasters
     "start": "starting",
+    "time": "seasons and alerts",
     "tests": "the tests",
+    PRODUCTS: "tests of products",
+    "pairs": "the tests of pairs",
     "effects": "the sizes of effects",
     LEARNED: "the learners' tests",
 }
+# Operations, measured in small systems: what a stage takes besides products of matrices.
+CELL_WORK, MOST_ROWS = 1.2e5, 50_000  # seasons and alerts, per cell
+PAIR_WORK, JOINT_WORK = 4e7, 3.5e8  # tests of pairs: per pair and per target
+EFFECT_WORK = (6e7, 2.5e5, 20_000)  # per target, and per window of it up to so many
 MOST_LEARNED_WINDOWS = 20_000  # of learners
-LEARNER_WORK = {"dictionary": 1e4, "trees": 3e4, LEARNED: 1.5e5}  # per window, input and target
-EFFECT_ROWS, EFFECT_TERMS = 5_000, 140  # of the regression of a target, about
-PRODUCT_WORK = 2e8  # of a look for products of a target's strongest inputs
+LEARNER_WORK = {  # per target, per input of it, and per window of that
+    "dictionary": (2.5e8, 1.8e7, 1.5e4),
+    "trees": (0.0, 3e7, 1.3e4),
+    LEARNED: (4.4e9, 0.0, 1.9e5),
+}
+STEPWISE_BELOW = 100  # windows per input, where parents are found step by step
+STEPWISE_WORK = (2e8, 1.1e7, 2.5e5)  # per target, per input of it, per window of it
+TEST_WORK_OF_FEW = (400.0, 8.5e4)  # per window and pair of inputs, per window and target
 SCREEN_SHARE = 0.3  # of the speed of products that the screen for very many inputs reaches
 
 
@@ -68,6 +80,9 @@ class Cost:
     steps: Mapping[str, int] = field(default_factory=dict)  # at most, of every network
     indivisible: frozenset[str] = frozenset()  # networks that have no half of their width
     unsure: frozenset[str] = frozenset()  # stages that wait for a sign of joint functions
+    earliest: Mapping[str, float] = field(default_factory=dict)  # share of its steps after which
+    # a network may end
+    fits: int = 1  # how often every network is trained
 
     @property
     def total(self) -> float:
@@ -77,24 +92,35 @@ class Cost:
     @property
     def least(self) -> float:
         """Few runs take less: nothing is found that is joint, networks stop early."""
-        return FEW_TAKE_LESS * sum(
-            seconds * (EARLIEST if stage in self.steps else 1.0)
-            for stage, seconds in self.seconds.items()
-            if stage not in self.unsure
-        )
+        sure = {name: s for name, s in self.seconds.items() if name not in self.unsure}
+        start = START if sure.pop("start", None) else 0.0
+        trained = sum(sure.pop(name, 0.0) * self.earliest[name] for name in self.steps)
+        steps = STEP_TAKES_LESS * self.fits * trained
+        return start + FEW_TAKE_LESS * sum(sure.values()) + steps
 
     @property
     def most(self) -> float:
         """Few runs take more."""
-        return FEW_TAKE_MORE * self.total
+        return self._most_of(self.seconds)
+
+    @property
+    def most_of_plain(self) -> float:
+        """Few runs take more in which nothing joint is found."""
+        return self._most_of([name for name in self.seconds if name not in self.unsure])
+
+    def _most_of(self, stages: Iterable[str]) -> float:
+        own = {name: self.seconds[name] for name in stages}
+        start = own.pop("start", 0.0)
+        steps = STEP_TAKES_MORE * self.fits * sum(own.pop(name, 0.0) for name in self.steps)
+        return start + FEW_TAKE_MORE * sum(own.values()) + steps
 
     @property
     def sentence(self) -> str:
         """The range, what most of it is for, and the memory."""
         stage = max(self.seconds, key=lambda name: self.seconds[name])
-        least, most = in_words(self.least), in_words(self.most)
-        why = ", the longer where effects are joint" if self.unsure else ""
-        time = most if least == most else f"{least} to {most}"
+        least, plain, most = map(in_words, (self.least, self.most_of_plain, self.most))
+        time = plain if least == plain else f"{least} to {plain}"
+        why = "" if most == plain else f", up to {most} where effects are joint"
         what = STAGES.get(stage, f"the forecaster {stage}")
         return (
             f"Expecting about {time}{why} (of that up to {in_words(self.seconds[stage])} for "
@@ -103,29 +129,37 @@ class Cost:
 
 
 def expected_cost(
-    windows: Windows, tried: Sequence[ForecasterSettings], always: bool | None = None
+    windows: Windows,
+    tried: Sequence[ForecasterSettings],
+    always: bool | None = None,
+    fits: int = 1,
 ) -> Cost:
     """What fitting these forecasters to the windows, reading and testing them will take.
 
     Unless `always` is true, of several those that are no closed form are only fitted where there
-    is a sign that they could win.
+    is a sign that they could win. Every network is trained `fits` times.
     """
     seconds = {
         "start": STARTUP,
+        "time": cell_seconds(windows),
         "tests": test_seconds(windows),
+        PRODUCTS: product_seconds(windows),
+        "pairs": pair_seconds(windows),
         "effects": effect_seconds(windows),
     }
-    steps, indivisible, unsure = {}, set(), set()
+    steps, earliest, indivisible, unsure = {}, {}, set(), {PRODUCTS}
     for spec in tried:
         settings = spec.sized(windows.inputs)
         kind = settings.kind
         if isinstance(settings, TrainedSettings):
             most = settings.training.most_steps(len(windows))
-            fits = max(1, len(settings.sparsity))
+            weights = max(1, len(settings.sparsity))
             batches = READ_WINDOWS / settings.training.batch_size
-            seconds[kind] = step_seconds(settings, windows) * (fits * most + 2 * batches)
+            seconds[kind] = step_seconds(settings, windows) * (weights * most + 2 * batches)
             if most:  # a network that is used as it is has no steps to cut
                 steps[kind] = most
+                least = settings.training.least_steps(rivals=len(tried) > 1)
+                earliest[kind] = min(1.0, least / most)
             if settings.halved() == settings:
                 indivisible.add(kind)
         elif type(settings) in LEARNERS:
@@ -134,11 +168,17 @@ def expected_cost(
             seconds[kind] = fit_seconds(windows, settings.features(windows.inputs))
         if len(tried) > 1 and not always and not settings.closed_form and kind != Dictionary.kind:
             unsure.add(kind)
-    if unsure and learners(windows):
+    if unsure > {PRODUCTS} and learners(windows):
         seconds[LEARNED] = learner_seconds(windows, LEARNED)
         unsure.add(LEARNED)
     return Cost(
-        seconds, memory_gb(windows, tried), steps, frozenset(indivisible), frozenset(unsure)
+        seconds,
+        memory_gb(windows, tried),
+        steps,
+        frozenset(indivisible),
+        frozenset(unsure),
+        earliest,
+        fits,
     )
 
 
@@ -146,14 +186,29 @@ def learner_seconds(windows: Windows, kind: str) -> float:
     """Of dictionaries, of trees, or of both on two parts of time with their tests: all of these
     grow with windows, inputs and targets."""
     count = min(len(windows), MOST_LEARNED_WINDOWS)
-    return LEARNER_WORK[kind] * count * windows.inputs * windows.shape[1] / matmul_speed()
+    own, of_input, of_window = LEARNER_WORK[kind]
+    each = own + windows.inputs * (of_input + of_window * count)
+    return windows.shape[1] * each / matmul_speed()
+
+
+def cell_seconds(windows: Windows) -> float:
+    """Of the look for seasons and of the alerts, which see the table cell by cell."""
+    return CELL_WORK * min(len(windows), MOST_ROWS) * windows.shape[1] / matmul_speed()
+
+
+def pair_seconds(windows: Windows) -> float:
+    """Of the tests of all lags of a pair together."""
+    if windows.inputs > MOST_JOINT_INPUTS:
+        return 0.0
+    targets = windows.shape[1]
+    return targets * (JOINT_WORK + PAIR_WORK * targets) / matmul_speed()
 
 
 def effect_seconds(windows: Windows) -> float:
     """Of the intervals of all edges: a regression of each target, and a look for products."""
-    rows, terms = min(len(windows), EFFECT_ROWS), min(windows.inputs, EFFECT_TERMS)
-    each = 4 * rows * terms**2 + PRODUCT_WORK
-    return windows.shape[1] * each / (TEST_SHARE * matmul_speed())
+    own, of_window, most = EFFECT_WORK
+    each = own + of_window * min(len(windows), most)
+    return windows.shape[1] * each / matmul_speed()
 
 
 def fit_seconds(windows: Windows, features: int) -> float:
@@ -171,33 +226,56 @@ def screen_work(windows: Windows) -> float:
 
 def test_seconds(windows: Windows) -> float:
     """Of the tests: lines and curves of all inputs, and for each target those of the plausible."""
+    if windows.inputs <= MANY:
+        return _test_work_of_few(windows) / matmul_speed()
     count, terms = min(len(windows), MOST_SAMPLED_WINDOWS), Additive().knots - 1
     if is_wide(windows.inputs, len(windows)):
         work = screen_work(windows)
     else:
         widths = (windows.inputs, terms * windows.inputs)
         work = sum(4 * min(count * features**2, TEST_WORK) for features in widths)
-    few = terms * MOST_PLAUSIBLE if windows.inputs > MANY else 0
-    pairs = 2 * MOST_PAIRED**2
-    most = min(WORK_PER_TARGET, WORK_OF_TARGETS / windows.shape[1])
-    # products are fitted for some targets
-    each = 4 * (min(count * few**2, most) + min(count * pairs**2, most) / 3)
+    each = 4 * min(count * (terms * MOST_PLAUSIBLE) ** 2, _most_per_target(windows))
     return (work + windows.shape[1] * each) / (TEST_SHARE * matmul_speed())
+
+
+def _test_work_of_few(windows: Windows) -> float:
+    """Operations where inputs are few, and calls take as long as products of matrices."""
+    count, inputs = min(len(windows), MOST_SAMPLED_WINDOWS), windows.inputs
+    of_pair, of_target = TEST_WORK_OF_FEW
+    work = count * (of_pair * inputs**2 + of_target * windows.shape[1])
+    if count < STEPWISE_BELOW * inputs:
+        own, of_input, of_window = STEPWISE_WORK
+        work += windows.shape[1] * (own + of_input * inputs + of_window * count)
+    return work
+
+
+def product_seconds(windows: Windows) -> float:
+    """Of products in the tests, which are fitted for some targets."""
+    count = min(len(windows), MOST_SAMPLED_WINDOWS)
+    terms = 2 * min(MOST_PAIRED, windows.inputs) ** 2
+    each = 4 * min(count * terms**2, _most_per_target(windows)) / 3
+    return windows.shape[1] * each / (TEST_SHARE * matmul_speed())
+
+
+def _most_per_target(windows: Windows) -> float:
+    return min(WORK_PER_TARGET, WORK_OF_TARGETS / windows.shape[1])
 
 
 def step_seconds(settings: TrainedSettings, windows: Windows) -> float:
     """Of one training step of a network, timed on windows of the data."""
     model = seeded_build(settings, windows.shape, seed=0)
     size = min(settings.training.batch_size, len(windows))
-    batch = windows.draw(np.arange(size))
-    return OPTIMISER * best_of(lambda: backward(model, batch), TIMED_STEPS)
+
+    def step() -> None:
+        backward(model, windows.draw(np.arange(size)))
+
+    return STEP + OPTIMISER * best_of(step, TIMED_STEPS)
 
 
 def memory_gb(windows: Windows, tried: Sequence[ForecasterSettings]) -> float:
     """The table unless it stays on disk, the sample that is tested, what is known of every
     candidate, and the largest Gram matrix with its parts."""
-    table = windows.panel.values
-    held = 0 if _is_mapped(table) else table.nbytes
+    held = windows.panel.values.nbytes if windows.in_memory else 0
     steps, columns = windows.shape
     sample = min(len(windows), MOST_SAMPLED_WINDOWS) * (steps + 1) * columns * 4
     features = max([windows.inputs, *(spec.features(windows.inputs) for spec in tried)])
@@ -223,13 +301,6 @@ def machine_gb() -> float:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
     except (ValueError, OSError, AttributeError):
         return float("inf")
-
-
-def _is_mapped(table: npt.NDArray[Any] | None) -> bool:
-    """Whether the values are a file's, be it through views of views."""
-    while table is not None and not isinstance(table, np.memmap):
-        table = table.base if isinstance(table.base, np.ndarray) else None
-    return table is not None
 
 
 def in_words(seconds: float) -> str:
@@ -261,11 +332,8 @@ RESERVE = 0.1  # of the time, for what estimates miss
 LEAST_EFFORT = 0.05  # of the tests and the readout
 
 
-def plan_for(budget: float, cost: Cost, asked: str | None, fits: int = 1) -> Plan:
-    """How to keep to `budget` seconds; the kind that is `asked` for by name is never left out.
-
-    `fits` is how often every network is trained: once, and once for each part of a cross-fit.
-    """
+def plan_for(budget: float, cost: Cost, asked: str | None) -> Plan:
+    """How to keep to `budget` seconds; the kind that is `asked` for by name is never left out."""
     networks = [kind for kind in cost.seconds if kind in cost.steps]
     fixed = sum(cost.seconds[stage] for stage in cost.seconds if stage not in networks)
     left = budget * (1 - RESERVE)
@@ -274,13 +342,13 @@ def plan_for(budget: float, cost: Cost, asked: str | None, fits: int = 1) -> Pla
     shares: dict[str, Share | None] = {}
     notes = []
     for number, kind in enumerate(networks):
-        own = left / (len(networks) - number) / fits
+        own = left / (len(networks) - number) / cost.fits
         if cost.seconds[kind] <= own:
-            left -= cost.seconds[kind] * fits
+            left -= cost.seconds[kind] * cost.fits
             continue
         shares[kind] = _share(own, cost, kind, needed=kind == asked)
         notes.append(_note(kind, shares[kind], cost))
-        left -= own * fits if shares[kind] else 0.0
+        left -= own * cost.fits if shares[kind] else 0.0
     if effort < 1:
         notes.append(f"{effort:.0%} of the windows are read and tested")
     kept = f"To keep to {in_words(budget)}: {', '.join(notes)}." if notes else ""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +17,13 @@ from forecause.edges.knowledge import Candidates
 from forecause.edges.reading import allowed_inputs
 from forecause.errors import InputError
 from forecause.forecast.forecaster import Forecaster
+from forecause.forecast.models import MLP
 from forecause.forecast.selection import UNLIMITED, FitContext, Fitted, Plan, fit_best
+from forecause.forecast.training.by_blocks import TARGETS_TOGETHER
+from forecause.forecast.training.loop import TrainedSettings
 from forecause.progress import QUIET, Progress
 from forecause.resources.workers import LOCAL, Workers, gather
+from forecause.work_sharing import helped, spread
 
 LEAST_OF_PART = 20  # windows of each part of a cross-fit
 
@@ -36,12 +41,7 @@ def fit_parts(
 
     Those that other processes fitted are on the processor, wherever they were fitted.
     """
-    if count and len(windows) < LEAST_OF_PART * count:
-        raise InputError(
-            f"{len(windows)} windows are too few for a cross-fit of {count} parts; use at most "
-            f"{len(windows) // LEAST_OF_PART}, or 0 for none."
-        )
-    parts = windows.interleaved(count)
+    parts = parts_of(windows, count)
     if workers.here or not parts:
         return [fit(part, progress=progress).forecaster for part in parts]
 
@@ -51,6 +51,48 @@ def fit_parts(
     done(0)
     # The windows of the parts differ in their rows alone, so the data need not travel with each.
     return gather(partial(_fit_rows, fit, windows), [part.rows for part in parts], workers, done)
+
+
+def parts_of(windows: Windows, count: int) -> list[Windows]:
+    """The parts of a cross-fit."""
+    if count and len(windows) < LEAST_OF_PART * count:
+        raise InputError(
+            f"{len(windows)} windows are too few for a cross-fit of {count} parts; use at most "
+            f"{len(windows) // LEAST_OF_PART}, or 0 for none."
+        )
+    return windows.interleaved(count)
+
+
+def travels(config: Config, windows: Windows) -> bool:
+    """Whether whole fits are pieces for the helpers of this run, if it has any.
+
+    So it is with networks. Other forecasters, and networks with very many targets, are cut finer.
+    """
+    spec = config.spec
+    if not helped() or spec is None or not issubclass(spec, TrainedSettings):
+        return False
+    fine = issubclass(spec, MLP) and windows.shape[1] > TARGETS_TOGETHER
+    at_hand = spec.weights_use == "none" and windows.in_memory
+    return at_hand and not fine and pick_device(config.run.device) == "cpu"
+
+
+def fit_together(
+    fit: Fit, windows: Windows, parts: Sequence[Windows], held_out: float
+) -> tuple[Fitted, list[Forecaster]]:
+    """The fit of all windows and the forecasters of parts of them, each by a helper."""
+    rows = [windows.rows, *(part.rows for part in parts)]
+    forecasters, losses, nlls, joints = zip(
+        *spread(_fit_on_its_way, (fit, windows), rows), strict=True
+    )
+    fitted = Fitted(forecasters[0], losses[0], *windows.split(held_out), nlls[0], joints[0])
+    return fitted, list(forecasters[1:])
+
+
+def _fit_on_its_way(common: tuple[Fit, Windows], rows: npt.NDArray[np.int64]) -> tuple[Any, ...]:
+    """What is fitted, without the windows, which the caller has."""
+    fit, windows = common
+    found = fit(replace(windows, rows=rows), progress=QUIET)
+    return found.forecaster.cpu(), found.losses, found.nll, found.joint
 
 
 def _fit_rows(fit: Fit, windows: Windows, rows: npt.NDArray[np.int64]) -> Forecaster:

@@ -136,10 +136,10 @@ class Chosen(Map):
         super().__init__()
         self.sizes, self.starts = sizes, []
 
-    def learn(self, penalty):
-        self.starts.append(self.weight.detach().clone())
+    def learn(self, model, _fit_data, penalty):
+        self.starts.append(model.weight.detach().clone())
         with torch.no_grad():
-            self.weight *= self.sizes[penalty.weight if penalty else 0.0]
+            model.weight *= self.sizes[penalty.weight if penalty else 0.0]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,12 +21,12 @@ from forecause.forecast.forecaster import (
     over_windows,
 )
 from forecause.forecast.training import distributed
+from forecause.forecast.training.by_blocks import train_by_blocks
 from forecause.forecast.training.distributed import Ranks
 from forecause.forecast.training.sparsity import TRIED, Penalty, learn_sparsely
 from forecause.regression.p_values import clearly_better
 from forecause.work_sharing import threads_for
 
-WATCHED = 4096  # held-out windows looked at to decide when to stop
 QUICK_STEPS = 1000  # of training, at most, under the preset quick
 SMALL_STEP = 20_000_000  # work of a batch below which one thread is fastest
 CLEARLY = 3.0  # standard errors of the difference, for one of several targets
@@ -50,6 +50,11 @@ class TrainingSettings(Settings):
     def most_steps(self, windows: int) -> int:
         """The cap for so many windows to learn from."""
         return max(self.max_steps, self.rounds * windows // self.batch_size)
+
+    def least_steps(self, rivals: bool) -> int:
+        """Those after which training can end at the earliest; `rivals` make it give up sooner."""
+        stalls = 1 if rivals else self.rate_drops + 1
+        return self.patience * stalls * self.look_every + self.cooldown
 
     @classmethod
     def paper(cls) -> TrainingSettings:
@@ -115,22 +120,19 @@ class Trained(Forecaster):
     def fit(self, fit_data: FitData) -> None:
         weights = self.settings.sparsity
         if not weights:
-            train(self, fit_data, self.settings.training)
+            train_by_blocks(self, fit_data, partial(train, settings=self.settings.training))
             return
-
-        each = fit_data
-        if fit_data.seconds is not None:
-            each = replace(fit_data, seconds=fit_data.seconds / len(weights))
-
-        def learn(penalty: Penalty | None) -> None:
-            self.penalty = penalty
-            train(self, each, self.settings.training)
-            self.penalty = None
-
         # Shrunk for different times, the slopes of targets could not be compared.
         self.separate_targets = False
-        weight = learn_sparsely(self, fit_data, weights, learn)
+        weight = learn_sparsely(self, fit_data, weights, train_under)
         self.settings = self.settings.model_copy(update={"sparsity": (weight,)})
+
+
+def train_under(model: Trained, fit_data: FitData, penalty: Penalty | None) -> None:
+    """Fit `model` under a penalty on its gradients."""
+    model.penalty = penalty
+    train(model, fit_data, model.settings.training)
+    model.penalty = None
 
 
 def train(model: Forecaster, fit_data: FitData, settings: TrainingSettings) -> None:
@@ -144,7 +146,7 @@ def train(model: Forecaster, fit_data: FitData, settings: TrainingSettings) -> N
     steps = f"{most} steps of {settings.batch_size}"
     ranks.meet(f"training the {model.kind} on {len(fit_data.windows)} windows in {steps}")
     rng = np.random.default_rng(fit_data.seed)
-    watched = fit_data.held_out.sample(WATCHED, rng)
+    watched = fit_data.watched(rng)
     device = next(model.parameters()).device
     optimiser = torch.optim.Adam(model.parameters(), fused=device.type in ("cpu", "cuda"))
     schedule = _Schedule(settings, most)

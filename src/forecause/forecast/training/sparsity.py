@@ -16,12 +16,16 @@ A graph is sparse pair by pair, so v is one-hot here, another output for every w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from forecause.data.windows import Window
 from forecause.forecast.forecaster import FitData, Forecaster, over_windows
+from forecause.forecast.training.by_blocks import each_trained
 from forecause.regression.p_values import clearly_better
 
 TRIED = (0.0, 0.03, 0.1, 0.2)  # weights of the penalty, of standardised inputs and outputs
@@ -64,7 +68,7 @@ def learn_sparsely(
     model: Forecaster,
     fit_data: FitData,
     weights: Sequence[float],
-    learn: Callable[[Penalty | None], None],
+    learn: Callable[[Any, FitData, Penalty | None], None],
 ) -> float:
     """Let the model `learn` under every weight, smallest first, and leave it with the one to keep.
 
@@ -74,16 +78,26 @@ def learn_sparsely(
     fewer windows ask for larger weights. To go on from a smaller weight would be of no use either,
     as training keeps what it starts from wherever that is no worse.
     """
-    start = _weights_of(model)
-    best, errors, kept = weights[0], torch.empty(0), start
-    for weight in weights:
-        model.load_state_dict(start)
-        learn(Penalty(weight, fit_data.seed) if weight else None)
+    each = fit_data
+    if fit_data.seconds is not None:
+        each = replace(fit_data, seconds=fit_data.seconds / len(weights))
+    learned = each_trained(_learned, (deepcopy(model), each, learn), weights)
+    best, errors, kept = weights[0], torch.empty(0), _weights_of(model)
+    for weight, after in zip(weights, learned, strict=True):
+        model.load_state_dict(after)
         found = over_windows(model, fit_data.held_out, model.errors).mean(1)
         if weight == weights[0] or clearly_better(errors, found):
-            best, errors, kept = weight, found, _weights_of(model)
+            best, errors, kept = weight, found, after
     model.load_state_dict(kept)
     return best
+
+
+def _learned(common: tuple[Forecaster, FitData, Any], weight: float) -> dict[str, Tensor]:
+    """The weights of a copy that learned under a penalty."""
+    start, fit_data, learn = common
+    model = deepcopy(start)
+    learn(model, fit_data, Penalty(weight, fit_data.seed) if weight else None)
+    return _weights_of(model)
 
 
 def _weights_of(model: Forecaster) -> dict[str, Tensor]:

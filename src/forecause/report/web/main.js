@@ -212,6 +212,7 @@ window.forecause = {
   arrows: () => summaryPicture.curves.map(({ arrow, width }) => ({ ...arrow, width })),
   boxes: () => [...boxes.values()],
   panels: () => heatPicture.panels,
+  cells: (lag) => heatPicture.cells(currentView(), lag, heatPicture.order(currentView())),
   drawMs: () => stage.drawMs,
   where: (thing) => {
     const box = canvas.getBoundingClientRect(), spot = stage.picture.where(thing);

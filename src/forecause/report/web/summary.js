@@ -45,18 +45,23 @@ function measureBoxes() {
   const small = drawnSmall(), now = placesNow();
   pen.font = nameFont();
   boxes.clear();
-  const shown = currentView().variables.filter((name) => now.has(name));
+  const shown = currentView().variables.filter((name) => now.has(name)), dot = dotSize(shown.length);
   for (const name of small ? byImportance(shown) : shown) {
     let [x, y] = placeOf(name);
     const label = clip(name, small ? 90 : narrow() ? 98 : 130);
     const w = Math.max(pen.measureText(label).width + (small ? 10 : 20), small ? 20 : 38);
     if (stage.zoom === 1 && stage.panX === 0) x = Math.max(w / 2 + 3, Math.min(x, stage.width - w / 2 - 3));
     const box = { x, y, w, h: small ? 18 : 28, label };
-    boxes.set(name, small && covers(box) ? { x, y, w: DOT, h: DOT, label: "" } : box);
+    boxes.set(name, small && covers(box) ? { x, y, w: dot, h: dot, label: "" } : box);
   }
 }
 // Among many, names that would cover others become dots until there is room: zoom in, or point at one.
-const DOT = 11;
+// So many that they would hide the arrows are smaller.
+const DOT = 11, LEAST_DOT = 4, LEAST_HIT = 5;
+function dotSize(count) {
+  const { width, height } = summaryFrame();
+  return Math.max(LEAST_DOT, Math.min(DOT, 0.5 * stage.zoom * Math.sqrt((width * height) / count)));
+}
 function byImportance(list) {
   const links = new Map(list.map((name) => [name, 0]));
   for (const { source, target } of currentView().edges) for (const name of [source, target]) if (links.has(name)) links.set(name, links.get(name) + 1);
@@ -64,7 +69,10 @@ function byImportance(list) {
   return [...list].sort((a, b) => links.get(b) - links.get(a));
 }
 function covers(box) {
-  return [...boxes.values()].some((other) => Math.abs(box.x - other.x) < (box.w + other.w) / 2 && Math.abs(box.y - other.y) < (box.h + other.h) / 2);
+  for (const other of boxes.values()) {
+    if (Math.abs(box.x - other.x) < (box.w + other.w) / 2 && Math.abs(box.y - other.y) < (box.h + other.h) / 2) return true;
+  }
+  return false;
 }
 
 // Edges of the same pair are one arrow: the strongest gives its width and line, the direction with
@@ -210,7 +218,7 @@ const summaryPicture = {
 
   hit(x, y) {
     for (const [name, box] of boxes) {
-      if (Math.abs(x - box.x) <= box.w / 2 && Math.abs(y - box.y) <= box.h / 2) return { kind: "variable", key: name };
+      if (Math.abs(x - box.x) <= Math.max(box.w / 2, LEAST_HIT) && Math.abs(y - box.y) <= Math.max(box.h / 2, LEAST_HIT)) return { kind: "variable", key: name };
     }
     const arrow = nearest(this.curves, x, y);
     return arrow && { kind: "edge", key: arrow.key };
