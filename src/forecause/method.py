@@ -40,6 +40,7 @@ from forecause.edges.reading import (
     ReadingContext,
     choose_edges,
     read_relevance,
+    settled,
     test_candidates,
     usual_fdr,
 )
@@ -174,7 +175,8 @@ def discover(
         Edges of the rules top-k and global-top-k, and whether they compare scores, mean ranks
         over windows ("rank") or mean ranks over their standard deviation ("rank/sd").
     fdr
-        The accepted share of false edges; 0.02 by default, 0.05 with fewer than 1,500 windows.
+        The accepted share of false edges; 0.02 by default, with fewer than 1,500 windows 0.05, or
+        0.1 where the links found are weak. `run.config.edges.fdr` tells which it was.
     forbid, require
         Edges that cannot be or must be, such as "rain -> river @ 1-3" or ("rain", "river", 1).
     seed
@@ -248,15 +250,16 @@ def run_method(data: Any, config: Config, run: Run) -> Discovery:
     config = choose_max_lag(left, config, run)
     panel, regimes = split_domains(left, config, run)
     windows = Windows.of(panel, config.lag)
-    config = with_usual_fdr(config, len(windows))
     candidates = Candidates.of(config.edges, panel.coding.variables, config.lag)
     plan = plan_work(windows, config, run)
     fit = partial(fit_as_asked, config=config, candidates=candidates, plan=plan)
     fitted = fit(windows, progress=run.progress)
     parts = fit_cross(fit, windows, config, run)
-    context = reading_context(config, candidates, plan, fitted, fit, run)
+    context = reading_context(config, candidates, plan, fitted, fit, run, len(windows))
     relevance = read_relevance(fitted.forecaster, windows, context, parts)
     tested = test_candidates(windows, relevance, context)
+    context = settled(context, tested)
+    config = with_fdr(config, context)
     graph = choose_edges(tested, context)
     if config.edges.tested:
         pairs = summary_edges(windows, tested.whole["p_value"], candidates.allowed)
@@ -349,17 +352,24 @@ def fit_cross(fit: Any, windows: Windows, config: Config, run: Run) -> list[Fore
 
 
 def reading_context(
-    config: Config, candidates: Candidates, plan: Plan, fitted: Fitted, fit: Fit, run: Run
+    config: Config,
+    candidates: Candidates,
+    plan: Plan,
+    fitted: Fitted,
+    fit: Fit,
+    run: Run,
+    windows: int,
 ) -> ReadingContext:
-    """What reading, testing and choosing need of a run."""
+    """What reading, testing and choosing need of a run on so many windows."""
 
     def fit_part(part: Windows) -> Forecaster:
         return fit(part, progress=run.progress).forecaster
 
+    asked = config.edges.fdr
     return ReadingContext(
         config.edges,
         candidates,
-        config.edges.fdr or usual_fdr(len(fitted.early) + len(fitted.late)),
+        *(usual_fdr(windows) if asked is None else (asked, asked)),
         config.forecasting.head,
         config.run.seed,
         plan.effort,
@@ -391,8 +401,6 @@ def rediscover(config: Config, panel: Panel, seed: int, progress: Progress = QUI
     return again.learned
 
 
-def with_usual_fdr(config: Config, windows: int) -> Config:
+def with_fdr(config: Config, context: ReadingContext) -> Config:
     """The configuration with the accepted share of false edges written down, where tests decide."""
-    if config.edges.fdr is not None or not config.edges.tested:
-        return config
-    return config.with_options(fdr=usual_fdr(windows))
+    return config.with_options(fdr=context.fdr) if config.edges.tested else config
