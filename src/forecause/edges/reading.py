@@ -156,7 +156,7 @@ def usual_fdr(windows: int) -> tuple[float, float]:
     """The accepted share of false edges, and that where the links found are weak ones.
 
     Strict where rows are plenty; with few, strictness costs more true edges than false ones, most
-    of all where links are weak (`forecause bench weak-links`).
+    of all where links are weak (`python -m forecause_bench.weak_links`).
     """
     return (0.02, 0.02) if windows >= FEW_WINDOWS else (0.05, 0.1)
 
