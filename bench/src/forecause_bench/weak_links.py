@@ -176,9 +176,10 @@ def page(found: Found, command: str, seeds: int) -> str:
             f"- Command: {command}",
             f"- Machine: {describe_machine()}",
             "",
-            f"Closed-form tests alone, without the learner and the floor; {seeds} seeds for each "
-            "number of rows (200, 300, 500), all three together. The rule was chosen on other "
-            "seeds. A row that says oracle was told the true causes.",
+            "Closed-form tests alone, without the learner, the floor and what takes trends out "
+            f"(walks need that); {seeds} seeds for each number of rows (200, 300, 500), all three "
+            "together. The rule was chosen on other seeds. A row that says oracle was told the "
+            "true causes.",
             "",
             "## Mean over the dense systems",
             "",
