@@ -31,6 +31,7 @@ from forecause.simulation import simulate
 from forecause_bench.calibration import MECHANISMS
 from forecause_bench.rivals.pcmci import pcmci_plus
 from forecause_bench.run import describe_machine
+from forecause_bench.suite import BASE
 from forecause_bench.unlinked import make
 
 Array = npt.NDArray[np.float64]
@@ -70,8 +71,7 @@ def tables(first_seed: int, seeds: int) -> Iterator[Table]:
             for cell in MECHANISMS:
                 dense = simulate(rows=rows, seed=seed, **cell.system)
                 yield Table(cell.name, dense.panel, edges_of(dense.graph))
-            size = {"nodes": 10, "max_lag": MAX_LAG, "in_degree": SPARSE, "max_in_degree": 3}
-            sparse = simulate(rows=rows, seed=seed, **size)
+            sparse = simulate(rows=rows, seed=seed, **{**BASE, "in_degree": SPARSE})
             yield Table("sparse linear", sparse.panel, edges_of(sparse.graph))
             for place in range(UNLINKED_PER_SEED):
                 for name in UNLINKED:
