@@ -14,7 +14,7 @@ DISCOUNT = 4  # exponent of the share of those powers that a p-value has
 LEAST_KEPT = 1e-6  # of the relevance, so that what chance may explain is still ranked by it
 OWN_PAST_WEIGHT = 6.0  # how much likelier a variable's own last value is than its older ones
 FIRM_Q = 0.001  # q-value up to which a link would be found with far fewer rows as well
-FIRM_SHARE = 0.75  # of the links found; with fewer firm ones, as many weak links are still missed
+FIRM_SHARE = 0.75  # of the links found; with fewer firm ones, many true links are still missed
 
 
 def top_k(scores: xr.DataArray, k: int) -> xr.DataArray:
@@ -88,9 +88,9 @@ def accepted_share(q_values: npt.NDArray[np.float64], fdr: float, if_weak: float
     """The accepted share of false edges: `fdr`, or `if_weak` where the links found are weak ones.
 
     Where many of the links between variables that pass at `fdr` would not pass a far stricter
-    level, there are about as many true ones that just fail to. Where nothing passes, nothing more
-    is accepted: a table without links gets none more often than `fdr` says. What lies beyond `fdr`
-    has no say in it, so that the choice itself does not draw false edges in.
+    level, many true ones just fail to. Where nothing passes, the level stays: a table without links
+    gets some no more often than `fdr` says. What lies beyond `fdr` has no say in it, so that the
+    choice itself does not draw false edges in.
     """
     between = q_values[~np.eye(len(q_values), dtype=bool)]
     found, firm = (between <= fdr).sum(), (between <= FIRM_Q).sum()
