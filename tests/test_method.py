@@ -203,6 +203,17 @@ def test_the_usual_error_rate_is_stricter_where_rows_are_plenty_and_is_kept_with
     assert (few, many, asked) == (0.05, 0.02, 0.1)
 
 
+def test_where_links_are_weak_more_is_accepted_and_the_run_says_how_much():
+    values = fc.simulate(nodes=8, max_lag=3, in_degree=2.5, rows=250, seed=1).frame()
+    usual = fc.discover(values, 3, forecaster="linear")
+    assert usual.config.edges.fdr == 0.1
+    strict = fc.discover(values, 3, forecaster="linear", fdr=0.05)
+    assert strict.config.edges.fdr == 0.05
+    assert len(strict.graph) < len(usual.graph)
+    again = fc.discover(values, config=usual.config)
+    assert (again.graph.adjacency == usual.graph.adjacency).all()
+
+
 def test_a_run_works_nothing_out_twice(monkeypatch):
     """What is split, adjusted by Benjamini-Hochberg and allowed: each once, then passed on."""
     done = []

@@ -41,6 +41,7 @@ from forecause.edges.reading import (
     ReadingContext,
     choose_edges,
     read_relevance,
+    settled,
     test_candidates,
     usual_fdr,
 )
@@ -183,7 +184,8 @@ def discover(
         Edges of the rules top-k and global-top-k, and whether they compare scores, mean ranks
         over windows ("rank") or mean ranks over their standard deviation ("rank/sd").
     fdr
-        The accepted share of false edges; 0.02 by default, 0.05 with fewer than 1,500 windows.
+        The accepted share of false edges; 0.02 by default, with fewer than 1,500 windows 0.05, or
+        0.1 where the links found are weak. `run.config.edges.fdr` tells which it was.
     forbid, require
         Edges that cannot be or must be, such as "rain -> river @ 1-3" or ("rain", "river", 1).
     seed
@@ -257,7 +259,6 @@ def run_method(data: Any, config: Config, run: Run) -> Discovery:
     config = choose_max_lag(left, config, run)
     panel, regimes = split_domains(left, config, run)
     windows = Windows.of(panel, config.lag)
-    config = with_usual_fdr(config, len(windows))
     candidates = Candidates.of(config.edges, panel.coding.variables, config.lag)
     plan = plan_work(windows, config, run)
     fit = partial(fit_as_asked, config=config, candidates=candidates, plan=plan)
@@ -265,6 +266,8 @@ def run_method(data: Any, config: Config, run: Run) -> Discovery:
     context = reading_context(config, candidates, plan, fitted, own_tests, run)
     relevance = read_relevance(fitted.forecaster, windows, context, parts)
     tested = test_candidates(windows, relevance, context)
+    context = settled(context, tested)
+    config = with_fdr(config, context)
     graph = choose_edges(tested, context)
     if config.edges.tested:
         pairs = summary_edges(windows, tested.whole["p_value"], candidates.allowed)
@@ -384,10 +387,11 @@ def reading_context(
     run: Run,
 ) -> ReadingContext:
     """What reading, testing and choosing need of a run."""
+    asked, windows = config.edges.fdr, len(fitted.early) + len(fitted.late)
     return ReadingContext(
         config.edges,
         candidates,
-        config.edges.fdr or usual_fdr(len(fitted.early) + len(fitted.late)),
+        *(usual_fdr(windows) if asked is None else (asked, asked)),
         config.forecasting.head,
         config.run.seed,
         plan.effort,
@@ -420,8 +424,6 @@ def rediscover(config: Config, panel: Panel, seed: int, progress: Progress = QUI
     return again.learned
 
 
-def with_usual_fdr(config: Config, windows: int) -> Config:
+def with_fdr(config: Config, context: ReadingContext) -> Config:
     """The configuration with the accepted share of false edges written down, where tests decide."""
-    if config.edges.fdr is not None or not config.edges.tested:
-        return config
-    return config.with_options(fdr=usual_fdr(windows))
+    return config.with_options(fdr=context.fdr) if config.edges.tested else config

@@ -87,12 +87,6 @@ def test_what_is_not_allowed_is_neither_tested_nor_given() -> None:
     assert np.isfinite(p_values[[0, 2]]).all()
 
 
-def test_weights_have_mean_one_and_favour_the_own_last_value() -> None:
-    weights = tests.prior_weights(4, 3)
-    assert weights.mean() == pytest.approx(1)
-    assert weights[2, 2, 0] / weights[2, 1, 0] == pytest.approx(tests.OWN_PAST_WEIGHT)
-
-
 def test_equal_p_values_combine_to_themselves() -> None:
     p_values = np.array([[1e-200, 1e-9, 0.02, 0.7]] * 2)
     combined = tests.cauchy_combination(p_values, np.array([0.9, 0.1]))

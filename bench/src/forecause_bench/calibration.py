@@ -69,7 +69,8 @@ FEW_ROWS = Suite(
         "dynotears",
     ),
     rows=(200, 300, 500),
-    seeds=5,
+    seeds=10,
+    first_seed=9000,  # no rule was chosen on these
     limit=120.0,
     metrics=("f1", "fdr", "recall"),
     axis="mechanism",

@@ -81,7 +81,10 @@ def discover(
     ] = None,
     fdr: Annotated[
         float | None,
-        typer.Option(help="Accepted share of false edges.  [default: 0.02, 0.05 with few rows]"),
+        typer.Option(
+            help="Accepted share of false edges.  [default: 0.02; with few rows 0.05, or 0.1 where "
+            "links are weak]"
+        ),
     ] = None,
     per_series: Annotated[
         bool, typer.Option("--per-series", help="Also a graph for every series.")

@@ -77,7 +77,7 @@ class EdgeOptions(Settings):
     select: RuleName = "auto"
     k: int | None = Field(default=None, ge=1)  # edges of top-k and global-top-k
     by: ByName = "score"  # what top-k and global-top-k compare
-    fdr: float | None = Field(default=None, gt=0, lt=1)  # None: 2 %, or 5 % with few windows
+    fdr: float | None = Field(default=None, gt=0, lt=1)  # None: the usual one
     forbid: tuple[str, ...] = ()  # see forecause.edges.knowledge
     require: tuple[str, ...] = ()
 

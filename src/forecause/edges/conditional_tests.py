@@ -38,7 +38,6 @@ CONFIRM_LEVEL = 0.05  # only inputs below this p-value are looked at twice
 VANISHED = 0.2  # p-value given all other lines from which an input is no longer believed
 LEAST_WINDOWS_PER_INPUT = 2  # with fewer, all lines at once tell nothing and are not asked
 UNEQUAL_SPREAD = 2.0  # z-value of the squared errors' rise with an input's leverage
-OWN_PAST_WEIGHT = 6.0  # how much likelier a variable's own last value is than another input
 NEARLY_DEPENDENT = 1e-8  # share of a term that must not be explained by the terms given
 
 Array = npt.NDArray[np.float64]
@@ -309,15 +308,3 @@ def line_share(models: Sequence[Model]) -> float:
 def own_last_value(inputs: Inputs, column: int) -> int:
     """The input that is the last value of a target column's own variable."""
     return (inputs.steps - 1) * inputs.variables + int(inputs.coding.of_column[column])
-
-
-def prior_weights(targets: int, max_lag: int) -> Array:
-    """Weights (target, source, lag) of mean 1: a variable's own last value counts for more.
-
-    Benjamini-Hochberg on p-values over fixed weights keeps its error rate whatever the weights
-    (Genovese, Roeder and Wasserman 2006), and finds more if they lean towards true edges.
-    """
-    weights = np.ones((targets, targets, max_lag))
-    own = np.arange(targets)
-    weights[own, own, 0] = OWN_PAST_WEIGHT
-    return weights / weights.mean()

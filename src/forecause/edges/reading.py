@@ -33,7 +33,7 @@ READ_WINDOWS = 2000  # windows the relevance is averaged over
 LEAST_READ = 500  # of every domain, if there are that many
 LEAST_SHARE = 0.003  # of what moves a target, below which an input is not called a cause
 SUSPECT_SHARE = 0.02  # from which an input's products are tested whatever it shows alone
-FEW_WINDOWS = 1500  # below which 5 % false edges are accepted instead of 2 %
+FEW_WINDOWS = 1500  # below which more false edges are accepted, see usual_fdr
 WINDOWS_PER_INPUT = 2  # a domain with fewer gets no graph of its own
 LEAST_SD = 1e-9  # of a rank, one that never varies
 EDGE_DETAILS = ("q_value", "certainty", "stability", "mean_rank", "sd_rank", "sign_consistency")
@@ -58,6 +58,7 @@ class ReadingContext:
     options: EdgeOptions
     candidates: Candidates
     fdr: float  # the accepted share of false edges
+    fdr_if_weak: float  # the same where the links found are weak ones
     head: str = "mse"  # whether effects on the variance count, too
     seed: int = 0
     effort: float = 1.0  # share of the windows that are read and tested
@@ -106,7 +107,7 @@ def test_candidates(windows: Windows, read: Statistics, context: ReadingContext)
     each = xr.concat([_without_learner(part) for part in tested.values()], dim="domain")
     whole["p_value"] = np.minimum(each["p_value"].min("domain") * len(tested), 1.0)
     whole["stability"] = each["stability"].max("domain")
-    whole["q_value"] = _q_values(whole["p_value"])
+    whole["q_value"] = _q_values(whole["p_value"], windows)
     whole["certainty"] = each["certainty"].max("domain")
     whole = _with_score(_with_learners(whole, list(tested.values())), context)
     return replace(read, whole=whole, domains=tested)
@@ -147,9 +148,21 @@ def choose_edges(tested: Statistics, context: ReadingContext) -> LaggedGraph:
     return with_domains(graph, parts)
 
 
-def usual_fdr(windows: int) -> float:
-    """Strict where rows are plenty; with few, strictness costs more true edges than false ones."""
-    return 0.02 if windows >= FEW_WINDOWS else 0.05
+def usual_fdr(windows: int) -> tuple[float, float]:
+    """The accepted share of false edges, and that where the links found are weak ones.
+
+    Strict where rows are plenty; with few, strictness costs more true edges than false ones, most
+    of all where links are weak (`python -m forecause_bench.weak_links`).
+    """
+    return (0.02, 0.02) if windows >= FEW_WINDOWS else (0.05, 0.1)
+
+
+def settled(context: ReadingContext, tested: Statistics) -> ReadingContext:
+    """The context with the accepted share of false edges that the tests ask for."""
+    if not context.options.tested:
+        return context
+    q_values = tested.whole["q_value"].values
+    return replace(context, fdr=rules.accepted_share(q_values, context.fdr, context.fdr_if_weak))
 
 
 def allowed_inputs(allowed: xr.DataArray, coding: Variables | None = None) -> torch.Tensor:
@@ -207,14 +220,14 @@ def _tests(
             tests["p_value"] = np.minimum(2 * smaller, 1.0)
         elif context.learner and context.options.tested:
             context.progress.step("looking for what closed forms miss", 0.0)
-            effort, seed = context.effort, context.seed
-            tests = with_learner(windows, tests, scores, allowed, context.fdr, seed, effort)
+            effort, seed, fdr = context.effort, context.seed, context.fdr_if_weak
+            tests = with_learner(windows, tests, scores, allowed, fdr, seed, effort)
     except InputError:
         if context.options.tested:
             raise
         unknown = xr.full_like(scores, np.nan)
         tests = xr.Dataset({"p_value": unknown, "stability": unknown})
-    tests["q_value"] = _q_values(tests["p_value"])
+    tests["q_value"] = _q_values(tests["p_value"], windows)
     tests["certainty"] = certainty(windows, tests["q_value"])
     return tests
 
@@ -261,5 +274,8 @@ def _signs(effect: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
     return np.sign(np.nan_to_num(effect)).astype(int)
 
 
-def _q_values(p_values: xr.DataArray) -> xr.DataArray:
-    return p_values.copy(data=rules.q_values(p_values.values))
+def _q_values(p_values: xr.DataArray, windows: Windows) -> xr.DataArray:
+    """With few windows a variable's own last value is favoured; with many it needs no favour."""
+    few = len(windows) < FEW_WINDOWS
+    weights = rules.own_past_weights(p_values.shape) if few else None
+    return p_values.copy(data=rules.q_values(p_values.values, weights))
