@@ -2,11 +2,11 @@
 
 The effect of an edge is the average slope of the target's expected value along the source, over
 the rows of the data. Each target is regressed on all its candidates as lines, and on its causes
-as splines and products of pairs besides. The average slope is a weighted sum of the coefficients,
-so its standard error is known in closed form (HC3, which takes the noise to be no more than
-unpredictable). It is biased only by what neither the regression nor the density of the inputs has
-in common with these terms: the product of two approximation errors, as with double machine
-learning, whose correction term least squares makes zero by construction.
+as splines besides, and as products where something hints at any. The average slope is a weighted
+sum of the coefficients, so its standard error is known in closed form (HC3, which takes the noise
+to be no more than unpredictable). It is biased only by what neither the regression nor the density
+of the inputs has in common with these terms: the product of two approximation errors, as with
+double machine learning, whose correction term least squares makes zero by construction.
 
 Weak edges are seen only where chance makes them look strong. The end of an interval that is nearer
 to zero therefore moves to where it would be given that the edge was chosen, if that is farther.
