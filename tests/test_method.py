@@ -209,6 +209,10 @@ def test_where_links_are_weak_more_is_accepted_and_the_run_says_how_much():
     assert usual.config.edges.fdr == 0.1
     strict = fc.discover(values, 3, forecaster="linear", fdr=0.05)
     assert strict.config.edges.fdr == 0.05
+    told = [
+        any("links found are weak" in note for note in run.data.notes) for run in (usual, strict)
+    ]
+    assert told == [True, False]
     assert len(strict.graph) < len(usual.graph)
     again = fc.discover(values, config=usual.config)
     assert (again.graph.adjacency == usual.graph.adjacency).all()

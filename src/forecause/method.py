@@ -39,6 +39,7 @@ from forecause.edges.knowledge import Candidates
 from forecause.edges.own_tests import OwnTests, own_folds
 from forecause.edges.reading import (
     ReadingContext,
+    Statistics,
     choose_edges,
     read_relevance,
     settled,
@@ -266,7 +267,7 @@ def run_method(data: Any, config: Config, run: Run) -> Discovery:
     context = reading_context(config, candidates, plan, fitted, own_tests, run)
     relevance = read_relevance(fitted.forecaster, windows, context, parts)
     tested = test_candidates(windows, relevance, context)
-    context = settled(context, tested)
+    context = settle_fdr(context, tested, run)
     config = with_fdr(config, context)
     graph = choose_edges(tested, context)
     if config.edges.tested:
@@ -422,6 +423,18 @@ def rediscover(config: Config, panel: Panel, seed: int, progress: Progress = QUI
     known = config.model_copy(update={"data": DataOptions(season="none", trend="none")})
     again = run_method(panel, known.with_options(**own), Run(progress=progress))
     return again.learned
+
+
+def settle_fdr(context: ReadingContext, tested: Statistics, run: Run) -> ReadingContext:
+    """The context with the accepted share of false edges that the tests ask for; a note if that is
+    more than usual."""
+    found = settled(context, tested)
+    if found.fdr > context.fdr:
+        run.notes.append(
+            f"The links found are weak: up to {100 * found.fdr:g} % of the edges may be false instead of "
+            f"{100 * context.fdr:g} %; --fdr {context.fdr:g} is stricter."
+        )
+    return found
 
 
 def with_fdr(config: Config, context: ReadingContext) -> Config:
