@@ -431,8 +431,8 @@ def settle_fdr(context: ReadingContext, tested: Statistics, run: Run) -> Reading
     found = settled(context, tested)
     if found.fdr > context.fdr:
         run.notes.append(
-            f"The links found are weak: up to {100 * found.fdr:g} % of the edges may be false instead of "
-            f"{100 * context.fdr:g} %; --fdr {context.fdr:g} is stricter."
+            f"The links found are weak: up to {100 * found.fdr:g} % of the edges may be false "
+            f"instead of {100 * context.fdr:g} %; --fdr {context.fdr:g} is stricter."
         )
     return found
 
