@@ -36,23 +36,23 @@ def test_durations_are_told_as_people_say_them(seconds, words):
 def test_the_sentence_names_the_range_and_the_costliest_stage():
     cost = Cost({"tests": 8.0, "additive": 32.0}, 0.64)
     assert cost.sentence == (
-        "Expecting about 22 s to 64 s (of that up to 32 s for the forecaster additive) and 0.6 GB."
+        "Expecting about 18 s to 64 s (of that up to 32 s for the forecaster additive) and 0.6 GB."
     )
 
 
 def test_what_waits_for_a_sign_of_joint_functions_counts_at_most_alone():
     known = {"steps": {"mlp": 1000}, "earliest": {"mlp": 0.5}}
     cost = Cost({"tests": 10.0, "mlp": 60.0}, 0.64, unsure=frozenset({"mlp"}), **known)
-    assert (cost.least, cost.most_of_plain, cost.most) == pytest.approx((5.5, 16, 16 + 84))
-    assert "6 s to 16 s, up to 2 min where effects are joint (of that up to" in cost.sentence
+    assert (cost.least, cost.most_of_plain, cost.most) == pytest.approx((4.5, 16, 16 + 84))
+    assert "4 s to 16 s, up to 2 min where effects are joint (of that up to" in cost.sentence
 
 
 def test_a_network_that_was_asked_for_may_stop_early():
     known = {"steps": {"mlp": 1000}, "earliest": {"mlp": 0.5}}
     cost = Cost({"tests": 10.0, "mlp": 60.0}, 0.64, **known)
-    assert (cost.least, cost.most) == pytest.approx((5.5 + 24, 16 + 84))
+    assert (cost.least, cost.most) == pytest.approx((4.5 + 24, 16 + 84))
     twice = replace(cost, fits=2)
-    assert (twice.least, twice.most) == pytest.approx((5.5 + 48, 16 + 168))
+    assert (twice.least, twice.most) == pytest.approx((4.5 + 48, 16 + 168))
 
 
 def test_every_stage_is_there_and_networks_have_steps():
