@@ -34,6 +34,12 @@ def test_few_rows_are_told() -> None:
     assert "few-rows" in codes(sound(rows=36))
 
 
+def test_where_a_screen_leaves_few_inputs_few_rows_are_enough() -> None:
+    values = np.random.default_rng(0).normal(size=(1200, 1050))
+    assert "few-rows" not in codes(values, max_lag=1)
+    assert "few-rows" in codes(values[:, :500], max_lag=1)
+
+
 def test_near_copies_are_told_and_named() -> None:
     values, rng = sound(), np.random.default_rng(0)
     copy = values[:, :1] + 0.05 * values[:, :1].std() * rng.normal(size=(len(values), 1))

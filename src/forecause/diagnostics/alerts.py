@@ -22,6 +22,7 @@ from forecause.forecast.forecaster import residuals_of
 from forecause.forecast.selection import Fitted
 from forecause.graph.lagged import LaggedGraph
 from forecause.regression.residuals import Array, Residuals
+from forecause.regression.screen import inputs_at_once
 from forecause.work_sharing import shared
 
 NO_PROMISE = "No error rate can be promised"
@@ -132,9 +133,9 @@ def _skill(losses: pd.DataFrame, graph: LaggedGraph) -> Iterator[Alert]:
 
 
 def _few_rows(windows: Windows, losses: pd.DataFrame) -> Iterator[Alert]:
-    inputs = windows.shape[0] * windows.shape[1]
+    inputs = windows.inputs
     curved = bool((losses["chosen"] != "linear").any())
-    fitted = inputs * (TERMS if curved else 1)
+    fitted = inputs_at_once(inputs, len(windows)) * (TERMS if curved else 1)
     if len(windows) < WINDOWS_PER_TERM * fitted:
         effects = f"curved effects of {TERMS} numbers each" if curved else "one number each"
         yield Alert(

@@ -18,6 +18,7 @@ from forecause.data.seasons.course import positions_of, series_spans
 from forecause.data.windows import Windows
 from forecause.regression.least_squares import Known
 from forecause.regression.residuals import Residuals
+from forecause.regression.screen import inputs_at_once
 
 LEVEL = 0.005  # of each check, shared by all it compares
 SAME = 0.98  # correlation from which two variables are nearly one
@@ -48,7 +49,7 @@ class Doubt:
 
 def find_doubts(windows: Windows) -> tuple[Doubt, ...]:
     """Every reason for doubt about the windows of a panel whose time terms are taken out."""
-    if len(windows) < WINDOWS_PER_INPUT * windows.inputs:
+    if len(windows) < WINDOWS_PER_INPUT * inputs_at_once(windows.inputs, len(windows)):
         return (_few_rows(windows), *_near_copies(windows))
     found = [*_near_copies(windows), *_drifting_cycle(windows)]
     if windows.inputs <= MOST_INPUTS:

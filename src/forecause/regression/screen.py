@@ -30,6 +30,11 @@ def is_wide(inputs: int, windows: int) -> bool:
     return inputs > WIDE or (inputs > WIDE_IF_SHORT and windows < WINDOWS_PER_INPUT * inputs)
 
 
+def inputs_at_once(inputs: int, windows: int) -> int:
+    """How many inputs of a target are fitted together, at most."""
+    return min(inputs, SCREENED) if is_wide(inputs, windows) else inputs
+
+
 @dataclass(frozen=True, eq=False)
 class Screened:
     """The inputs (target, input) of every target that are worth fitting, where `taken`.
