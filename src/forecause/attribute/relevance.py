@@ -18,8 +18,8 @@ from forecause.graph.axes import by_lag, labelled_together
 from forecause.progress import QUIET, Progress
 
 BATCH_NUMBERS = 4_000_000  # per-sample relevances held at once
-READ_NUMBERS = 600_000_000  # per-sample relevances read in all; 2,000 windows of 300,000 candidates
-LEAST_WINDOWS = 50
+READ_NUMBERS = 60_000_000  # per-sample relevances read in all: 1,200 windows of 50,000 candidates
+LEAST_WINDOWS = 200  # read, however many candidates there are
 MOST_RANKED = 10_000  # candidates; of more, every second window is ranked, or every third ...
 
 

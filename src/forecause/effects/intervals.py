@@ -35,13 +35,13 @@ from forecause.work_sharing import in_blocks, spread
 
 LEVEL = 0.9  # of the intervals
 COLUMNS = ("change", "change_low", "change_high")
-MOST_CONTROLS = 100  # inputs beside the causes, the strongest first
+MOST_CONTROLS = 60  # inputs beside the causes, the strongest first
 MOST_PRODUCTS = 600  # of two to four causes, and of their powers
 HIGHEST_POWER, HIGHEST_DEGREE = 4, 6  # of a factor, of a product
 ROWS_PER_TERM, ROWS_PER_PRODUCT = 5, 15  # with fewer rows, fewer terms
 KNOTS, ROWS_PER_KNOT, MOST_KNOTS = 7, 600, 12  # more of them with more rows
 TARGETS_AT_ONCE, FEW_TARGETS = 8, 100  # looked at together, where there are more than a few
-WORK = 2e10  # multiplications for all targets together: a few seconds
+WORK = 1e10  # multiplications for all targets together: a few seconds
 FEWEST_ROWS, MOST_ROWS = 5_000, 100_000  # looked at, if there are more
 HINT = 3.0  # t-value of a product of two causes from which products are fitted at all
 SMALL_RIDGE = 1e-9  # of the largest eigenvalue, against columns that repeat each other
