@@ -67,9 +67,9 @@ def test_a_straight_model_is_read_from_one_window_as_from_all(chain_windows):
 
 
 def test_of_very_many_candidates_fewer_windows_are_read(chain_windows, monkeypatch):
-    monkeypatch.setattr(sys.modules[RelevanceStream.__module__], "READ_NUMBERS", 18 * 250)
+    monkeypatch.setattr(sys.modules[RelevanceStream.__module__], "READ_NUMBERS", 18 * 220)
     model = seeded_build(Linear(), chain_windows.shape, seed=0)
-    assert relevance(model, chain_windows, "input-gradient").attrs["samples"] == 250
+    assert relevance(model, chain_windows, "input-gradient").attrs["samples"] == 220
 
 
 def test_of_many_candidates_every_few_windows_are_ranked(monkeypatch):
