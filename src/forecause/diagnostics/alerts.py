@@ -27,7 +27,7 @@ from forecause.work_sharing import shared
 
 NO_PROMISE = "No error rate can be promised"
 MOST_CHECKED_WINDOWS = 20_000  # looked at
-CORRELATION_WORK = 400_000_000  # windows * variables^2 correlated per lag, at most
+CORRELATION_WORK = 100_000_000  # windows * variables^2 correlated per lag, at most
 LEVEL = 0.001  # of each check, shared by all it compares
 LEAST_CORRELATION = 0.1  # of residuals, below which it does not matter
 FURTHEST = 30  # rows back that residuals are compared, or twice the lag window if longer
