@@ -36,7 +36,7 @@ from forecause.diagnostics.regimes import Regimes, find_regimes
 from forecause.discovery import Discovery
 from forecause.edges.certainty import with_grades
 from forecause.edges.knowledge import Candidates
-from forecause.edges.own_tests import OwnTests, own_folds
+from forecause.edges.own_tests import OwnTests
 from forecause.edges.reading import (
     ReadingContext,
     Statistics,
@@ -49,20 +49,11 @@ from forecause.edges.reading import (
 from forecause.edges.summary_tests import summary_edges
 from forecause.effects.intervals import with_effects
 from forecause.errors import ForecauseWarning, InputError
-from forecause.forecast.forecaster import Forecaster
 from forecause.forecast.selection import UNLIMITED, Fitted, Plan, specs_tried
 from forecause.forecast.training import distributed
 from forecause.progress import QUIET, Progress, usual_progress
 from forecause.resources.cost import check_memory, expected_cost, plan_for
-from forecause.resources.fitting import (
-    Fit,
-    fit_as_asked,
-    fit_parts,
-    fit_together,
-    parts_of,
-    pick_device,
-    travels,
-)
+from forecause.resources.fitting import fit_all, fit_as_asked, has_own_tests
 from forecause.resources.workers import LOCAL, Workers, helping
 from forecause.voice import spoken
 from forecause.work_sharing import one_thread
@@ -263,7 +254,7 @@ def run_method(data: Any, config: Config, run: Run) -> Discovery:
     candidates = Candidates.of(config.edges, panel.coding.variables, config.lag)
     plan = plan_work(windows, config, run)
     fit = partial(fit_as_asked, config=config, candidates=candidates, plan=plan)
-    fitted, parts, own_tests = fit_all(fit, windows, config, run)
+    fitted, parts, own_tests = fit_all(fit, windows, config, run.workers, run.progress)
     context = reading_context(config, candidates, plan, fitted, own_tests, run)
     relevance = read_relevance(fitted.forecaster, windows, context, parts)
     tested = test_candidates(windows, relevance, context)
@@ -351,34 +342,6 @@ def plan_work(windows: Windows, config: Config, run: Run) -> Plan:
     return distributed.current().same(plan, "planning")
 
 
-def fit_all(
-    fit: Fit, windows: Windows, config: Config, run: Run
-) -> tuple[Fitted, list[Forecaster], OwnTests | None]:
-    """The forecaster, those of the parts of a cross-fit, and those whose own tests decide."""
-    folds = own_folds(windows) if has_own_tests(config) else []
-    learned = [windows.at(fold.train) for fold in folds]
-    count = config.forecasting.cross_fit
-    if travels(config, windows) and count + len(folds):
-        pieces = [*parts_of(windows, count), *learned]
-        fitted, others = fit_together(fit, windows, pieces, config.forecasting.held_out)
-    else:
-        fitted = fit(windows, progress=run.progress)
-        others = fit_cross(fit, windows, config, run)
-        others += [fit(part, progress=run.progress).forecaster for part in learned]
-    parts, own = others[:count], others[count:]
-    return fitted, parts, OwnTests.of(windows, folds, own) if folds else None
-
-
-def fit_cross(fit: Any, windows: Windows, config: Config, run: Run) -> list[Forecaster]:
-    """Forecasters of disjoint parts of time, where cross-fitting is asked for."""
-    spec, workers = config.spec, run.workers
-    if spec is not None and spec.instant and workers.ray is None:
-        workers = LOCAL  # the fit is over before a process has started
-    parts = fit_parts(fit, windows, config.forecasting.cross_fit, run.progress, workers)
-    device = pick_device(config.run.device)  # other processes hand their parts back without it
-    return [part.to(device) for part in parts]
-
-
 def reading_context(
     config: Config,
     candidates: Candidates,
@@ -400,18 +363,6 @@ def reading_context(
         learner=bool(fitted.joint),
         own_tests=own_tests,
     )
-
-
-def has_own_tests(config: Config) -> bool:
-    """Whether edges are chosen by the forecaster's own tests instead of closed-form ones.
-
-    So it is where the rule `fdr` is asked for with a forecaster that is no closed form, whether it
-    is trained here or starts from weights.
-    """
-    spec, rule = config.spec, config.edges.select
-    if spec is None or spec.adds_up:
-        return False
-    return rule == "fdr" or (rule == "auto" and spec.own_tests)
 
 
 def rediscover(config: Config, panel: Panel, seed: int, progress: Progress = QUIET) -> Learned:

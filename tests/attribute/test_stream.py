@@ -79,5 +79,5 @@ def test_of_many_candidates_every_few_windows_are_ranked(monkeypatch):
     found = stream.result(["a", "b"])
     candidates = 6  # of a target
     np.testing.assert_allclose(found["mean_rank"].mean(("source", "lag")), (candidates + 1) / 2)
-    assert stream.ranked == len(SIGNED[::3])
+    assert stream.counts["mean_rank"] == len(SIGNED[::3])
     np.testing.assert_allclose(found["relevance"], collect([SIGNED])["relevance"])

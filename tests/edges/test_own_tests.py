@@ -10,8 +10,9 @@ from fitted import fit_forecaster
 from forecause.edges.own_tests import OwnTests, own_folds
 from forecause.forecast.backward import PLAIN
 from forecause.forecast.forecaster import Forecaster
-from forecause.method import Config, has_own_tests
+from forecause.method import Config
 from forecause.progress import QUIET
+from forecause.resources.fitting import has_own_tests
 from heard import Heard
 from systems import CHAIN_EDGES, chain, edge_set, windows_of
 

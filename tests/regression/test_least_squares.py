@@ -7,7 +7,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 
 from forecause.errors import InputError
 from forecause.regression.least_squares import (
-    Known,
+    KnownFeatures,
     Regression,
     precision,
     pseudo_inverse,
@@ -33,14 +33,14 @@ def test_a_residual_is_what_least_squares_leaves(features, values):
     oracle = LinearRegression(fit_intercept=False).fit(features, values)
     expected = values - oracle.predict(features)
     np.testing.assert_allclose(residual_of(values, features), expected, atol=1e-10)
-    np.testing.assert_allclose(Known.of(features).taken_off(values), expected, atol=1e-3)
+    np.testing.assert_allclose(KnownFeatures.of(features).taken_off(values), expected, atol=1e-3)
 
 
 def test_a_feature_that_is_there_twice_changes_no_residual(features, values):
     twice = np.hstack([features, features[:, :1]])
     expected = residual_of(values, features)
     np.testing.assert_allclose(residual_of(values, twice), expected, atol=1e-10)
-    np.testing.assert_allclose(Known.of(twice).taken_off(values), expected, atol=1e-3)
+    np.testing.assert_allclose(KnownFeatures.of(twice).taken_off(values), expected, atol=1e-3)
 
 
 def test_ridge_is_that_of_scikit_learn(features, values):

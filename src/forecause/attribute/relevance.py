@@ -20,7 +20,7 @@ from forecause.progress import QUIET, Progress
 BATCH_NUMBERS = 4_000_000  # per-sample relevances held at once
 READ_NUMBERS = 60_000_000  # per-sample relevances read in all: 1,200 windows of 50,000 candidates
 LEAST_WINDOWS = 200  # read, however many candidates there are
-MOST_RANKED = 10_000  # candidates; of more, every second window is ranked, or every third ...
+MOST_RANKED = 10_000  # candidates; with n times as many, every n-th window is ranked
 
 
 def relevance(
@@ -108,17 +108,18 @@ class RelevanceStream:
 
     def __init__(self, power: int) -> None:
         self.power = power
-        self.count, self.ranked = 0, 0
+        self.count = 0
         self.sums: dict[str, Tensor] = {}
+        self.counts: dict[str, int] = {}  # of the samples in every sum
 
     def add(self, signed: Tensor, direction: Tensor | None = None) -> None:
         """Take in one batch; effect and sign are those of `direction` if it is given, and NaN
         where that is."""
         direction = signed if direction is None else direction
         magnitude = signed.abs().pow(self.power)
-        rank = _ranks(magnitude[:: -(-magnitude[0].numel() // MOST_RANKED)])
+        every = -(-magnitude[0].numel() // MOST_RANKED)
+        rank = _ranks(magnitude[::every])
         self.count += len(signed)
-        self.ranked += len(rank)
         self._sum("relevance", magnitude)
         self._sum("squared", magnitude.double().square())
         self._sum("effect", direction)
@@ -133,10 +134,7 @@ class RelevanceStream:
         sign_consistency: |mean sign|; mean_rank, sd_rank: rank among a target's candidates, the
         strongest having the highest.
         """
-        mean = {
-            name: by_lag(total / (self.ranked if "rank" in name else self.count))
-            for name, total in self.sums.items()
-        }
+        mean = {name: by_lag(total / self.counts[name]) for name, total in self.sums.items()}
         found = {
             "relevance": mean["relevance"],
             "sd": np.sqrt(np.maximum(mean["squared"] - mean["relevance"] ** 2, 0)),
@@ -150,6 +148,7 @@ class RelevanceStream:
     def _sum(self, name: str, values: Tensor) -> None:
         total = values.sum(0, dtype=torch.float64).cpu()
         self.sums[name] = self.sums[name] + total if name in self.sums else total
+        self.counts[name] = self.counts.get(name, 0) + len(values)
 
 
 def _ranks(magnitude: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from scipy.special import fdtrc
 
 from forecause.data.seasons.course import positions_of, series_spans
 from forecause.data.windows import Windows
-from forecause.regression.least_squares import Known
+from forecause.regression.least_squares import KnownFeatures
 from forecause.regression.residuals import Residuals
 from forecause.regression.screen import inputs_at_once
 
@@ -59,7 +59,7 @@ def find_doubts(windows: Windows) -> tuple[Doubt, ...]:
         design = np.column_stack([np.ones(len(past)), past])
         targets = batch.target.double().numpy()[:, windows.panel.coding.numeric_columns]
         if targets.shape[1]:
-            errors = Known.of(design).taken_off(targets)
+            errors = KnownFeatures.of(design).taken_off(targets)
             found += _memory(errors, looked)
             found += _regimes(design, targets, looked)
     return tuple(found)
@@ -230,5 +230,5 @@ def _squares_apart(design: Array, targets: Array, part: npt.NDArray[np.generic])
 
 def _squares(design: Array, targets: Array) -> Array:
     """Sums of squared errors of least squares, (target,)."""
-    errors = Known.of(design).taken_off(targets)
+    errors = KnownFeatures.of(design).taken_off(targets)
     return np.asarray((errors**2).sum(0))

@@ -8,8 +8,7 @@ way, on its squared errors.
 A forecaster with pretrained weights is no exception. One that is used as it is gives the same
 answers twice; what it is tested on must only not have been part of its pretraining. It may be
 biased or on a wrong scale: f - h_c is a function of the other inputs, which the projections take
-out, and the statistic does not depend on the scale of h_c. Regressing the targets on f beforehand
-gained nothing.
+out, and the statistic does not depend on the scale of h_c.
 
 The cost: 1 + 3 * inputs forecasts of every window that is tested on, in batches and without
 gradients. `Forecaster.asked_inputs` bounds the windows of a slow one.

@@ -277,7 +277,7 @@ class _SlopeFit:
 def _hints_at_products(inputs: Array, errors: Array) -> bool:
     """Whether products of bounded inputs have to do with the errors that lines and bends leave.
 
-    Far cheaper to ask than to fit them: most systems have none.
+    To ask is far cheaper than to fit them.
     """
     u = np.tanh(inputs)
     factors = np.concatenate([u - u.mean(0), u**2 - (u**2).mean(0)], axis=1)

@@ -114,9 +114,9 @@ def stacked_with_trees(
 def grown(
     inputs: Array, target: Array, late: npt.NDArray[np.bool_], seed: int, most: int = MOST_TREES
 ) -> HistGradientBoostingRegressor:
-    """Trees on the other rows, grown as long as that helps on the rows `late` (row,) marks.
+    """At most `most` trees, grown as long as that helps on the rows that `late` (row,) marks.
 
-    At most so many.
+    These are not learned from.
     """
     from sklearn.ensemble import HistGradientBoostingRegressor
 

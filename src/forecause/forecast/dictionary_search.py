@@ -17,7 +17,7 @@ import numpy.typing as npt
 from forecause.regression import scan
 from forecause.regression.atoms import Atom, Factor, Kind, atom_of, atom_values
 from forecause.regression.block_ridge import BlockMoments, stretches
-from forecause.regression.least_squares import Known, ridge
+from forecause.regression.least_squares import KnownFeatures, ridge
 from forecause.regression.scan import InputGroups
 from forecause.regression.splines import BENDS, Splines
 
@@ -197,7 +197,7 @@ class DictionarySearch:
         self,
         active: list[_Search],
         scans: Sequence[ScanOf],
-        part: Callable[[_Search], tuple[Array, Known]],
+        part: Callable[[_Search], tuple[Array, KnownFeatures]],
     ) -> None:
         """Targets for which nothing is found drop out after a round."""
         columns = self.additive.candidates.scanned
@@ -240,19 +240,19 @@ class _Search:
         return np.concatenate([self.main, np.full(len(self.atoms), ATOM_PENALTY)])
 
     @property
-    def known(self) -> Known:
+    def known(self) -> KnownFeatures:
         """Everything that is in the model so far."""
-        return Known(self.features, self.moments.gram.sum(0))
+        return KnownFeatures(self.features, self.moments.gram.sum(0))
 
-    def less_own_past(self) -> tuple[Array, Known]:
+    def less_own_past(self) -> tuple[Array, KnownFeatures]:
         """The target less its own past and its atoms (row,), and these."""
         columns = self.additive.columns_of(np.unique(self.own_lags))
         atoms = np.arange(self.additive.features.shape[1], self.features.shape[1])
         own = np.concatenate([columns, atoms])
-        known = Known(self.features[:, own], self.moments.gram[:, own[:, None], own].sum(0))
+        known = KnownFeatures(self.features[:, own], self.moments.gram[:, own[:, None], own].sum(0))
         return known.taken_off(self.observed)[:, 0], known
 
-    def extend(self, proposals: list[scan.Proposal], residual: Array, known: Known) -> None:
+    def extend(self, proposals: list[scan.Proposal], residual: Array, known: KnownFeatures) -> None:
         """Take in the proposals that hold up, with twins, and renew the residual.
 
         The proposals are judged by the residual (row,) beside known features. Where these are not

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from forecause.data.windows import Windows
 from forecause.regression import scan
-from forecause.regression.least_squares import Known
+from forecause.regression.least_squares import KnownFeatures
 from forecause.regression.splines import Splines
 from forecause.work_sharing import in_blocks, spread
 
@@ -67,4 +67,4 @@ def _follows_product(inputs: Array, residual: Array, level: float) -> bool:
     [proposals] = scan.PairScan(inputs, columns, scan.PLAIN)(residual[:, None])
     bends = Splines.of(inputs, np.ones(len(columns), dtype=bool)).bends(inputs)
     known = np.concatenate([np.ones((len(inputs), 1)), inputs, bends], axis=1)
-    return bool(scan.confirmed(proposals, inputs, residual, Known.of(known), 1, level))
+    return bool(scan.confirmed(proposals, inputs, residual, KnownFeatures.of(known), 1, level))

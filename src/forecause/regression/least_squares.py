@@ -30,14 +30,14 @@ def ridge(features: Array, values: Array, penalty: float | Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class KnownFeatures:
     """Features (row, feature) that are already in a model, with their sums of products."""
 
     features: Array
     gram: Array  # (feature, feature)
 
     @classmethod
-    def of(cls, features: Array) -> Known:
+    def of(cls, features: Array) -> KnownFeatures:
         return cls(features, features.T @ features)
 
     def taken_off(self, values: Array) -> Array:

@@ -26,7 +26,7 @@ from forecause.work_sharing import shared
 
 BATCH = 4096
 MOST_JUDGED = 256  # targets by whose left-out losses a penalty is chosen
-WIDE = 1000  # features; with more, every second block is left out to choose a penalty
+MANY_FEATURES = 1000  # with more, every second block is left out to choose a penalty
 LEAST_NOISE = 1e-5  # as a share of the variance
 LEAST_FREEDOM = 0.05  # share of the windows left to tell the noise from
 
@@ -214,7 +214,7 @@ def cross_validated(
         loss = block.loss(own.without(block).solve(ridge, seen))
         return float(loss.sum()) * int(block.count)
 
-    if own.gram.shape[-1] > WIDE:
+    if own.gram.shape[-1] > MANY_FEATURES:
         judges = judges[::2]
 
     def judged(ridge: float) -> float:
@@ -286,7 +286,7 @@ def pulled(covariance: Tensor, values: Tensor) -> Tensor:
 
 def _solved(gram: Tensor, cross: Tensor) -> Tensor:
     """Half the work of a general solution, unless the matrix is too close to singular."""
-    if gram.dim() == 2 and len(gram) > WIDE and gram.device.type == "cpu":
+    if gram.dim() == 2 and len(gram) > MANY_FEATURES and gram.device.type == "cpu":
         with suppress(LinAlgError):  # SciPy's routine is half as fast again
             lower = cho_factor(gram.numpy(), lower=True, check_finite=False)
             return torch.from_numpy(cho_solve(lower, cross.numpy(), check_finite=False))

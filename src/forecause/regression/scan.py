@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from forecause.regression.atoms import Atom, Factor, Kind, atom_of, atom_values
-from forecause.regression.least_squares import Known
+from forecause.regression.least_squares import KnownFeatures
 
 Array = npt.NDArray[np.float64]
 Single = npt.NDArray[np.float32]
@@ -235,7 +235,7 @@ def confirmed(
     proposals: Sequence[Proposal],
     inputs: Array,
     residual: Array,
-    known: Known,
+    known: KnownFeatures,
     most: int,
     level: float = LEVEL,
 ) -> list[Atom]:
@@ -254,7 +254,7 @@ def confirmed(
 
 
 def beyond(
-    atoms: Sequence[Atom], inputs: Array, residual: Array, known: Known, level: float
+    atoms: Sequence[Atom], inputs: Array, residual: Array, known: KnownFeatures, level: float
 ) -> list[Atom]:
     """The atoms that a residual (row,) follows once known features are taken off them.
 

@@ -1,4 +1,4 @@
-"""Fits as a configuration asks for them: of all windows, and of disjoint parts by many workers."""
+"""Fits as a configuration asks for them: of all windows, and of parts of time by many workers."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import torch
 from forecause.config import Config
 from forecause.data.windows import Windows
 from forecause.edges.knowledge import Candidates
+from forecause.edges.own_tests import OwnTests, own_folds
 from forecause.edges.reading import allowed_inputs
 from forecause.errors import InputError
 from forecause.forecast.forecaster import Forecaster
@@ -32,6 +33,52 @@ class Fit(Protocol):
     """How a part is fitted; to reach other processes, importable by name."""
 
     def __call__(self, windows: Windows, *, progress: Progress) -> Fitted: ...
+
+
+def fit_all(
+    fit: Fit,
+    windows: Windows,
+    config: Config,
+    workers: Workers = LOCAL,
+    progress: Progress = QUIET,
+) -> tuple[Fitted, list[Forecaster], OwnTests | None]:
+    """The forecaster, those of the parts of a cross-fit, and those whose own tests decide."""
+    folds = own_folds(windows) if has_own_tests(config) else []
+    learned = [windows.at(fold.train) for fold in folds]
+    count = config.forecasting.cross_fit
+    if travels(config, windows) and count + len(folds):
+        pieces = [*parts_of(windows, count), *learned]
+        fitted, others = fit_together(fit, windows, pieces, config.forecasting.held_out)
+    else:
+        fitted = fit(windows, progress=progress)
+        others = fit_cross(fit, windows, config, workers, progress)
+        others += [fit(part, progress=progress).forecaster for part in learned]
+    parts, own = others[:count], others[count:]
+    return fitted, parts, OwnTests.of(windows, folds, own) if folds else None
+
+
+def has_own_tests(config: Config) -> bool:
+    """Whether edges are chosen by the forecaster's own tests instead of closed-form ones.
+
+    So it is where the rule `fdr` is asked for with a forecaster that is no closed form, whether it
+    is trained here or starts from weights.
+    """
+    spec, rule = config.spec, config.edges.select
+    if spec is None or spec.adds_up:
+        return False
+    return rule == "fdr" or (rule == "auto" and spec.own_tests)
+
+
+def fit_cross(
+    fit: Fit, windows: Windows, config: Config, workers: Workers, progress: Progress
+) -> list[Forecaster]:
+    """Forecasters of disjoint parts of time, where cross-fitting is asked for."""
+    spec = config.spec
+    if spec is not None and spec.instant and workers.ray is None:
+        workers = LOCAL  # the fit is over before a process has started
+    parts = fit_parts(fit, windows, config.forecasting.cross_fit, progress, workers)
+    device = pick_device(config.run.device)  # other processes hand their parts back without it
+    return [part.to(device) for part in parts]
 
 
 def fit_parts(
