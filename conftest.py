@@ -10,8 +10,8 @@ import torch
 import errands
 from forecause.cli import main
 from forecause.data import Panel, Windows
-from forecause.forecast.training import loop
 from forecause.graph import LaggedGraph
+from forecause.networks import settings as network_settings
 from forecause.resources.workers import Workers, gather
 from systems import LINEAR, chain, linear_rows
 
@@ -33,7 +33,7 @@ def _one_thread():
 def _quicker():
     """The preset quick of the tests takes fewer steps: small systems are learned in 300."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop, "QUICK_STEPS", 300)
+        patch.setattr(network_settings, "QUICK_STEPS", 300)
         yield
 
 

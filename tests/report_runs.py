@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-import torch
 import xarray as xr
 
 from fitted import build
@@ -27,7 +26,7 @@ def linear_run(weight, values, names, chosen=None, time=None) -> Discovery:
     windows = Windows.of(panel, weight.shape[2])
     forecaster = build("linear", windows.shape, {})
     oldest_first = weight[:, :, ::-1].transpose(0, 2, 1).copy()
-    forecaster.get_buffer("weight").copy_(torch.from_numpy(oldest_first))
+    forecaster.load_state(forecaster.state() | {"weight": oldest_first})
     axes = ("target", "source", "lag")
     rng = np.random.default_rng(0)
     coords = {"target": list(names), "source": list(names), "lag": range(1, weight.shape[2] + 1)}
@@ -51,7 +50,7 @@ def linear_run(weight, values, names, chosen=None, time=None) -> Discovery:
     found = Discovery(
         graph=LaggedGraph.from_scores(statistics["relevance"], mask, details),
         relevance=statistics,
-        forecaster=forecaster.eval(),
+        forecaster=forecaster,
         losses=losses,
         config=Config.of(max_lag=weight.shape[2], forecaster="linear"),
         data=DataSummary.of(windows),

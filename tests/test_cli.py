@@ -10,8 +10,11 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+import typer
 
 import forecause as fc
+from forecause.cli import app
+from forecause.cli.commands import listed
 from systems import CHAIN_EDGES, chain, edge_set
 
 
@@ -59,7 +62,7 @@ def test_what_to_expect_is_said_before_it_starts_unless_quiet(run, csv, tmp_path
 def test_options_reach_the_library(run, csv, tmp_path):
     code, *_ = run(
         "discover", csv, "--max-lag", 2, "--forecaster", "additive", "--select", "global-top-k",
-        "--k", 2, "--by", "rank", "--readout", "lrp", "--seed", 7, "--device", "cpu",
+        "--k", 2, "--set", "edges.by=rank", "--readout", "lrp", "--seed", 7, "--device", "cpu",
         "--out", tmp_path / "run", "--quiet",
     )  # fmt: skip
     config = fc.load(tmp_path / "run").config
@@ -73,6 +76,63 @@ def test_options_reach_the_library(run, csv, tmp_path):
         "seed": 7,
         "forecaster": "additive",
     }
+
+
+def test_a_run_is_made_again_from_its_configuration(run, csv, tmp_path):
+    asked = ("--max-lag", 2, "--forecaster", "linear", "--set", "thresholds.edges.least_share=0.2")
+    assert run("discover", csv, *asked, "--out", tmp_path / "run", "-q")[0] == 0
+    before = fc.load(tmp_path / "run")
+    assert before.config.thresholds.edges.least_share == 0.2
+    code, *_ = run(
+        "discover", csv, "--config", tmp_path / "run" / "run.json", "--seed", 3,
+        "--out", tmp_path / "again", "-q",
+    )  # fmt: skip
+    after = fc.load(tmp_path / "again")
+    assert code == 0
+    assert after.config == before.config.with_options(seed=3)
+    assert after.graph == before.graph
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        (("--head", "gaussian"), "--head is written --set forecasting.head=VALUE."),
+        (("--no-domain-input",), "--no-domain-input is written --set forecasting.domain_input"),
+        (("--set", "data.gap=drop"), "no option of data: 'gap'; did you mean 'gaps'"),
+        (("--config", "nowhere.json"), "'nowhere.json' cannot be read"),
+    ],
+)
+def test_options_beyond_the_flags_are_refused_with_what_to_write(run, csv, asked, sentence):
+    code, out, err = run("discover", csv, *asked)
+    assert (code, out) == (2, "")
+    assert sentence in err
+
+
+def test_every_command_is_listed_as_it_describes_itself():
+    group = typer.main.get_command(app)
+    for name, line in listed().items():
+        command = group.get_command(None, name)
+        assert command.get_short_help_str(100) == line
+
+
+@pytest.mark.parametrize("words", [("bench", "quick"), ("bench", "--help"), ("pretrain", "out")])
+def test_without_its_package_a_command_says_what_to_install(run, words, monkeypatch):
+    monkeypatch.setattr("forecause.cli.commands.find_spec", lambda name: None)
+    code, out, err = run(*words)
+    assert (code, out) == (2, "")
+    assert len(err.splitlines()) == 1
+    assert f"The command '{words[0]}' is part of the package 'forecause-bench'" in err
+    assert "bench" not in run("--help")[1]
+
+
+def test_help_imports_no_more_than_it_needs():
+    code = "import sys; sys.argv = ['forecause', '--help']; import forecause.__main__ as m\n"
+    code += "try: m.main()\nexcept SystemExit: pass\n"
+    code += (
+        "heavy = {'pydantic', 'rich', 'numpy', 'torch', 'importlib.metadata'} & set(sys.modules)\n"
+    )
+    code += "sys.exit(str(heavy) if heavy else 0)"
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
 @pytest.mark.parametrize(

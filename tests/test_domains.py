@@ -82,16 +82,26 @@ def test_the_index_helps_a_network_where_the_past_does_not_tell_the_domain(forec
 @pytest.mark.parametrize("forecaster", ["linear", "additive", "mlp", "transformer"])
 def test_gradients_of_a_domain_show_its_own_parents_only(forecaster):
     found = fc.discover(
-        two_domains(2000), max_lag=2, domain="weather", forecaster=forecaster, preset="quick",
-        select="global-top-k", k=2,
-    )  # fmt: skip
+        two_domains(2000),
+        max_lag=2,
+        domain="weather",
+        forecaster=forecaster,
+        preset="quick",
+        select=fc.GlobalTopK(2),
+    )
     assert edge_set(found.graph.domains["calm"]) == CALM
     assert edge_set(found.graph.domains["storm"]) == STORM
 
 
 def test_without_the_index_as_input_the_domains_are_still_read_apart():
     table = two_domains()
-    found = fc.discover(table, max_lag=2, domain="weather", forecaster="linear", domain_input=False)
+    found = fc.discover(
+        table,
+        max_lag=2,
+        domain="weather",
+        forecaster="linear",
+        config=fc.Config(domain_input=False),
+    )
     assert found.forecaster.domains == 0
     assert edge_set(found.graph.domains["storm"]) == STORM  # by the tests
     assert found.losses["linear"]["b"] > 0.8  # one line for both domains
@@ -159,7 +169,9 @@ def test_the_forecast_goes_on_in_the_last_domain(found):
 
 def test_every_series_can_have_its_graph():
     table = two_domains().rename(columns={"weather": "station"})
-    found = fc.discover(table, max_lag=2, series="station", per_series=True, forecaster="linear")
+    found = fc.discover(
+        table, max_lag=2, series="station", forecaster="linear", config=fc.Config(per_series=True)
+    )
     assert edge_set(found.graph.domains["calm"]) == CALM
     assert edge_set(found.graph.domains["storm"]) == STORM
 
@@ -167,7 +179,7 @@ def test_every_series_can_have_its_graph():
 @pytest.mark.parametrize("asked", [{"regimes": "auto"}, {"per_series": True}])
 def test_known_domains_and_looking_for_them_exclude_each_other(asked):
     with pytest.raises(fc.InputError, match="domains are known"):
-        fc.discover(two_domains(), max_lag=2, domain="weather", **asked)
+        fc.discover(two_domains(), max_lag=2, config=fc.Config(domain="weather", **asked))
 
 
 def test_unknown_regimes_get_the_graphs_that_known_ones_would():
@@ -210,5 +222,5 @@ def test_regimes_must_be_a_number_or_auto():
 
 def test_a_label_that_changes_once_warns_of_nothing():
     table = two_domains(400)
-    found = fc.discover(table, max_lag=1, labels=["weather"], forecaster="linear")
+    found = fc.discover(fc.read(table, labels=["weather"]), max_lag=1, forecaster="linear")
     assert "weather" in found.graph.variables

@@ -12,7 +12,7 @@ from statsmodels.tsa.vector_ar.var_model import forecast as var_forecast
 import forecause as fc
 from fitted import build
 from forecause.data import Panel
-from forecause.data.seasons.repeated import autocorrelation, find_season
+from forecause.seasons.repeated import autocorrelation, find_season
 from forecause.evaluate import METHODS, _Model, evaluate, rolling_origin
 from forecause.forecast.forecaster import roll as roll_on
 from forecause.forecast.models.linear import Linear, LinearModel

@@ -108,7 +108,7 @@ def test_missing_values_are_filled_or_cost_windows_but_not_the_graph():
     assert edge_set(filled.graph) == CHAIN_EDGES
     count = int(np.isnan(values).sum())
     assert any(note.startswith(f"{count} missing values") for note in filled.data.notes)
-    found = fc.discover(table(values), max_lag=2, forecaster="linear", gaps="drop")
+    found = fc.discover(fc.read(table(values), gaps="drop"), max_lag=2, forecaster="linear")
     expected = 1 - 0.98**9  # a window of three rows and three variables must be complete
     assert found.data.lost_share == pytest.approx(expected, abs=0.03)
     assert edge_set(found.graph) == CHAIN_EDGES
@@ -116,10 +116,10 @@ def test_missing_values_are_filled_or_cost_windows_but_not_the_graph():
 
 def test_selection_rules_and_their_limits():
     values = table(chain(500))
-    by_rank = fc.discover(values, 2, forecaster="additive", select="top-k", k=1, by="rank")
+    by_rank = fc.discover(values, 2, forecaster="additive", select=fc.TopK(1, by="rank"))
     assert edge_set(by_rank.graph) >= {("a", "b", 1), ("b", "c", 2)}
     assert len(by_rank.graph) == 3
-    steady = fc.discover(values, 2, forecaster="additive", select="global-top-k", k=4, by="rank/sd")
+    steady = fc.discover(values, 2, forecaster="additive", select=fc.GlobalTopK(4, by="rank/sd"))
     ratio = steady.relevance["mean_rank"] / steady.relevance["sd_rank"]
     least = ratio.values.ravel()[ratio.values.argsort(axis=None)[-4]]
     assert steady.graph.adjacency.equals(ratio >= least)
@@ -150,7 +150,12 @@ def test_a_head_that_learns_the_distribution_brings_the_score_readout():
 def test_a_run_with_learned_variance_is_saved_and_loaded(tmp_path):
     values = table(chain(600))
     found = fc.discover(
-        values, 2, forecaster="mlp", head="auto", preset="quick", select="top-k", k=1
+        values,
+        2,
+        forecaster="mlp",
+        preset="quick",
+        select=fc.TopK(1),
+        config=fc.Config(head="auto"),
     )
     assert edge_set(found.graph) >= {("a", "b", 1), ("b", "c", 2)}
     again = fc.load(found.save(tmp_path / "run"))
@@ -164,7 +169,7 @@ def test_without_enough_rows_for_tests_top_k_still_works():
     values = table(chain(40))
     with pytest.raises(fc.InputError, match='choose edges by select="top-k"'):
         fc.discover(values, max_lag=12, forecaster="linear")
-    found = fc.discover(values, max_lag=12, forecaster="linear", select="global-top-k", k=2)
+    found = fc.discover(values, max_lag=12, forecaster="linear", select=fc.GlobalTopK(2))
     assert found.graph.edges["q_value"].isna().all()
 
 
@@ -184,7 +189,7 @@ def test_a_forecast_needs_a_complete_end():
     values = chain(500)
     values[-1, 0] = np.nan
     assert len(fc.discover(table(values), max_lag=2, forecaster="linear").forecast(3)) == 3
-    found = fc.discover(table(values), max_lag=2, forecaster="linear", gaps="drop")
+    found = fc.discover(fc.read(table(values), gaps="drop"), max_lag=2, forecaster="linear")
     with pytest.raises(fc.InputError, match="last 2 rows of the series hold missing values"):
         found.forecast(3)
     with pytest.raises(fc.InputError, match="Unknown series 'x'"):
@@ -242,7 +247,7 @@ def test_a_run_works_nothing_out_twice(monkeypatch):
 def test_the_paper_preset_recovers_a_chain_end_to_end(tmp_path):
     values = table(chain(1500))
     brief = DeepTransformer.of_preset("paper").trained_with(max_steps=200, cooldown=100, rounds=0)
-    run = fc.discover(values, 2, preset="paper", forecaster=brief, k=2, seed=3)
+    run = fc.discover(values, 2, preset="paper", forecaster=brief, select=fc.TopK(2), seed=3)
     settings = run.forecaster.settings
     assert (settings.width, settings.heads, settings.layers) == (64, 4, 4)
     assert settings.teacher_forcing

@@ -15,12 +15,12 @@ from systems import edge_set
 
 @pytest.fixture(scope="module")
 def auto():
-    return fc.discover(mixed(), 2, labels=["weather"], preset="quick")
+    return fc.discover(fc.read(mixed(), labels=["weather"]), 2, preset="quick")
 
 
 @pytest.fixture(scope="module")
 def additive():
-    return fc.discover(mixed(), 3, labels=["weather"], forecaster="additive")
+    return fc.discover(fc.read(mixed(), labels=["weather"]), 3, forecaster="additive")
 
 
 def test_a_mixed_system_is_found_by_the_default(auto):
@@ -38,7 +38,7 @@ def test_a_mixed_system_is_found_by_the_default(auto):
     ids=["linear", "additive", "mlp"],
 )
 def test_a_mixed_system_is_found_by_every_forecaster(options):
-    found = fc.discover(mixed(seed=1), 3, labels=["weather"], **options)
+    found = fc.discover(fc.read(mixed(seed=1), labels=["weather"]), 3, **options)
     assert edge_set(found.graph) == MIXED_EDGES
 
 
@@ -48,7 +48,7 @@ def test_labels_that_nothing_drives_get_no_edges():
     for _ in range(8):
         data = pd.DataFrame({"a": rng.normal(size=1000), "b": rng.normal(size=1000)})
         data["c"], data["d"] = rng.choice(list("pqrs"), 1000), rng.choice(list("uv"), 1000)
-        edges = fc.discover(data, 2, labels=["c", "d"], forecaster="linear").graph.edges
+        edges = fc.discover(fc.read(data, labels=["c", "d"]), 2, forecaster="linear").graph.edges
         own = int((edges["source"] == edges["target"]).sum())
         to_itself, to_others = to_itself + own, to_others + len(edges) - own
     assert to_others <= 1  # of 192 candidates
@@ -61,7 +61,7 @@ def test_a_label_that_remembers_itself_has_a_self_link():
     for t in range(1, 1500):
         level[t] = level[t - 1] if rng.random() < 0.6 else rng.integers(4)
     data = pd.DataFrame({"mode": np.array(list("abcd"))[level], "x": rng.normal(size=1500)})
-    found = fc.discover(data, 2, labels=["mode"], forecaster="linear")
+    found = fc.discover(fc.read(data, labels=["mode"]), 2, forecaster="linear")
     assert edge_set(found.graph) == {("mode", "mode", 1)}
 
 
@@ -74,7 +74,7 @@ def test_the_effect_of_a_label_of_several_levels_has_no_sign(additive):
 
 def test_other_names_for_the_levels_change_nothing(additive):
     renamed = mixed(names=("q", "p", "r"))
-    again = fc.discover(renamed, 3, labels=["weather"], forecaster="additive")
+    again = fc.discover(fc.read(renamed, labels=["weather"]), 3, forecaster="additive")
     assert again.graph == additive.graph
     assert again.relevance.equals(additive.relevance)
     pd.testing.assert_frame_equal(again.losses, additive.losses)
@@ -95,7 +95,7 @@ def two_levels(rows=1500, seed=0):
 def test_two_levels_agree_with_the_numbers_0_and_1(forecaster):
     data = two_levels()
     as_number = fc.discover(data, 2, forecaster=forecaster, preset="quick")
-    as_label = fc.discover(data, 2, forecaster=forecaster, preset="quick", labels=["on"])
+    as_label = fc.discover(fc.read(data, labels=["on"]), 2, forecaster=forecaster, preset="quick")
     assert edge_set(as_label.graph) == edge_set(as_number.graph) == {("x", "on", 1), ("on", "y", 1)}
     assert as_label.graph.edges["sign"].tolist() == as_number.graph.edges["sign"].tolist() == [1, 1]
     close = 0.02 if forecaster != "mlp" else 0.15
@@ -126,7 +126,12 @@ def test_a_shift_common_to_all_levels_means_nothing():
 
 
 def test_cross_fitting_works_with_labels():
-    found = fc.discover(mixed(), 3, labels=["weather"], forecaster="additive", cross_fit=2)
+    found = fc.discover(
+        fc.read(mixed(), labels=["weather"]),
+        3,
+        forecaster="additive",
+        config=fc.Config(cross_fit=2),
+    )
     assert edge_set(found.graph) == MIXED_EDGES
     assert float(found.scores.sel(target="z").max()) < 0.05
 
@@ -134,7 +139,11 @@ def test_cross_fitting_works_with_labels():
 @pytest.fixture(scope="module")
 def wide():
     return fc.discover(
-        mixed(), 2, labels=["weather"], forecaster="mlp", head="gaussian", preset="quick"
+        fc.read(mixed(), labels=["weather"]),
+        2,
+        forecaster="mlp",
+        preset="quick",
+        config=fc.Config(head="gaussian"),
     )
 
 
@@ -147,9 +156,13 @@ def test_a_distribution_is_learned_with_labels(wide):
 def test_rules_speak_of_variables():
     data = mixed(1500)
     found = fc.discover(
-        data, 2, labels=["weather"], preset="quick", forecaster="mlp",
-        forbid=["weather -> y"], require=["weather -> z @ 1"],
-    )  # fmt: skip
+        fc.read(data, labels=["weather"]),
+        2,
+        preset="quick",
+        forecaster="mlp",
+        forbid=["weather -> y"],
+        require=["weather -> z @ 1"],
+    )
     assert ("weather", "y", 2) not in edge_set(found.graph)
     assert ("weather", "z", 1) in edge_set(found.graph)
     past = torch.randn(20, 2, 6)
@@ -157,14 +170,14 @@ def test_rules_speak_of_variables():
     assert float(slopes[:, 4, :, 1:4].abs().max()) == 0
     assert float(slopes[:, 5, :, 1:4].abs().max()) > 0
     with pytest.raises(fc.InputError, match="'weather=sun', which is not a variable"):
-        fc.discover(data, 2, labels=["weather"], forbid=["weather=sun -> y"])
+        fc.discover(fc.read(data, labels=["weather"]), 2, forbid=["weather=sun -> y"])
 
 
 def test_domains_have_graphs_of_variables():
     calm, storm = mixed(1200, seed=3), mixed(1200, seed=4)
     storm["y"] = np.random.default_rng(0).normal(size=1200)  # the weather does nothing here
     data = pd.concat([calm, storm]).assign(part=["calm"] * 1200 + ["storm"] * 1200)
-    found = fc.discover(data, 2, labels=["weather"], domain="part", forecaster="additive")
+    found = fc.discover(fc.read(data, labels=["weather"], domain="part"), 2, forecaster="additive")
     assert edge_set(found.graph.domains["calm"]) == MIXED_EDGES
     assert edge_set(found.graph.domains["storm"]) == MIXED_EDGES - {("weather", "y", 2)}
 

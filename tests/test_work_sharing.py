@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -55,6 +58,19 @@ class TestOneThread:
             with threads_for(is_large=False):
                 assert torch.get_num_threads() == 1
             assert torch.get_num_threads() == 1
+
+    def test_torch_that_is_loaded_inside_a_run_joins_it(self) -> None:
+        script = (
+            "from forecause.work_sharing import limit_loaded_torch, one_thread, _Allowed\n"
+            "with one_thread():\n"
+            "    assert _Allowed.most() == 2\n"
+            "    import torch\n"
+            "    limit_loaded_torch()\n"
+            "    assert torch.get_num_threads() == 1\n"
+            "assert torch.get_num_threads() == 2\n"
+        )
+        environment = {**os.environ, "OMP_NUM_THREADS": "2"}
+        subprocess.run([sys.executable, "-c", script], env=environment, check=True)
 
     def test_a_discovery_works_on_one_thread_and_leaves_the_setting_alone(self) -> None:
         seen = set[int]()

@@ -91,7 +91,7 @@ def answers() -> dict[str, Any]:
     torch.set_num_threads(1)
     found = {}
     for name, (table, settings) in CASES.items():
-        run = fc.discover(table(), max_lag=2, **settings)
+        run = fc.discover(table(), max_lag=2, config=fc.Config.of(**settings))
         path = Path(".same-results") / "graph.json"
         run.graph.to_json(path)
         found[name] = json.loads(path.read_text(encoding="utf-8"))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from forecause.config import Config
-from forecause.data.seasons.course import time_taken_out
+from forecause.seasons.course import time_taken_out
 from forecause.graph.lagged import LaggedGraph
 from forecause_bench import nulls
 from forecause_bench.jobs import jobs_of

@@ -18,10 +18,10 @@ from forecause._version import __version__
 
 if TYPE_CHECKING:
     from forecause.config import Config as Config
-    from forecause.config import FalseDiscovery as FalseDiscovery
     from forecause.config import GlobalTopK as GlobalTopK
     from forecause.config import TopK as TopK
     from forecause.data.panel import Panel as Panel
+    from forecause.data.read import read as read
     from forecause.discovery import Discovery as Discovery
     from forecause.errors import ForecauseError as ForecauseError
     from forecause.errors import ForecauseWarning as ForecauseWarning
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from forecause.estimator import CausalDiscovery as CausalDiscovery
     from forecause.forecast.forecaster import Forecaster as Forecaster
     from forecause.forecast.forecaster import ForecasterSettings as ForecasterSettings
-    from forecause.forecast.models.additive import Additive as Additive
-    from forecause.forecast.models.chronos import Chronos as Chronos
-    from forecause.forecast.models.cnn import CNN as CNN
-    from forecause.forecast.models.dictionary import Dictionary as Dictionary
-    from forecause.forecast.models.linear import Linear as Linear
-    from forecause.forecast.models.mlp import MLP as MLP
-    from forecause.forecast.models.pretrained import Pretrained as Pretrained
-    from forecause.forecast.models.transformer import Transformer as Transformer
-    from forecause.forecast.models.trees import Trees as Trees
-    from forecause.forecast.models.vector_transformer import VectorTransformer as VectorTransformer
+    from forecause.forecast.additive import Additive as Additive
+    from forecause.networks.settings import Chronos as Chronos
+    from forecause.networks.settings import CNN as CNN
+    from forecause.forecast.dictionary import Dictionary as Dictionary
+    from forecause.forecast.linear import Linear as Linear
+    from forecause.networks.settings import MLP as MLP
+    from forecause.networks.settings import Pretrained as Pretrained
+    from forecause.networks.settings import Transformer as Transformer
+    from forecause.forecast.trees import Trees as Trees
+    from forecause.networks.settings import VectorTransformer as VectorTransformer
     from forecause.graph.lagged import LaggedGraph as LaggedGraph
     from forecause.graph.metrics import score_graph as score_graph
     from forecause.method import discover as discover
@@ -50,18 +50,18 @@ if TYPE_CHECKING:
     from forecause.store import load as load
     from forecause.store import load_graph as load_graph
 
-_MODELS = "forecause.forecast.models"
+_FORECASTERS = "forecause.forecast.kinds"
+_NETWORKS = "forecause.networks.settings"
 # Public names and where they live. They are imported when first used: torch and pandas take
 # seconds, and `forecause --help` must not wait for them.
 _HOMES = {
-    "Additive": _MODELS,
-    "CNN": _MODELS,
+    "Additive": _FORECASTERS,
+    "CNN": _NETWORKS,
     "CausalDiscovery": "forecause.estimator",
-    "Chronos": _MODELS,
-    "Config": "forecause.method",  # which knows all forecasters
-    "Dictionary": _MODELS,
+    "Chronos": _NETWORKS,
+    "Config": "forecause.config",
+    "Dictionary": _FORECASTERS,
     "Discovery": "forecause.discovery",
-    "FalseDiscovery": "forecause.config",
     "ForecauseError": "forecause.errors",
     "ForecauseWarning": "forecause.errors",
     "Forecaster": "forecause.forecast.forecaster",
@@ -69,21 +69,22 @@ _HOMES = {
     "GlobalTopK": "forecause.config",
     "InputError": "forecause.errors",
     "LaggedGraph": "forecause.graph.lagged",
-    "Linear": _MODELS,
+    "Linear": _FORECASTERS,
     "LoggedProgress": "forecause.progress",
-    "MLP": _MODELS,
+    "MLP": _NETWORKS,
     "Panel": "forecause.data.panel",
-    "Pretrained": _MODELS,
+    "Pretrained": _NETWORKS,
     "Progress": "forecause.progress",
     "TopK": "forecause.config",
-    "Transformer": _MODELS,
-    "Trees": _MODELS,
-    "VectorTransformer": _MODELS,
+    "Transformer": _NETWORKS,
+    "Trees": _FORECASTERS,
+    "VectorTransformer": _NETWORKS,
     "Workers": "forecause.resources.workers",
     "datasets": "forecause.simulation",
     "discover": "forecause.method",
     "load": "forecause.store",
     "load_graph": "forecause.store",
+    "read": "forecause.data.read",
     "score_graph": "forecause.graph.metrics",
     "simulate": "forecause.simulation",
 }

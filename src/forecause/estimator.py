@@ -109,23 +109,20 @@ class CausalDiscovery(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         Each row is forecast from the `max_lag` rows before it; the first ones, and those after a
         missing value, are NaN.
         """
-        from torch import no_grad
-
         from forecause.data.windows import Scale, Windows
 
         check_is_fitted(self, "run_")
         self._checked(X, reset=False)
         run = self.run_
         panel = run.panel_of(X)
-        left = run.left_of(panel=panel)
+        left = run.deseasonalised_panel(panel=panel)
         windows = Windows.of(left, run.graph.max_lag)
         windows = Windows(left, run.graph.max_lag, Scale(run.data.mean, run.data.sd), windows.rows)
         found = np.full(left.values.shape, np.nan)
         for start in range(0, len(windows), 4096):
             chosen = np.arange(start, min(start + 4096, len(windows)))
             batch = windows.draw(chosen)
-            with no_grad():
-                ahead = run.forecaster.forecast(batch).double().numpy()
+            ahead = run.forecaster.forecast(batch).astype(np.float64)
             found[windows.rows[chosen]] = ahead * run.data.sd + run.data.mean
         if left.course is None:
             return found

@@ -8,18 +8,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import torch
 
 from forecause.config import Config, ForecastOptions
 from forecause.data.panel import Panel
-from forecause.data.seasons.course import (
-    TimeCourse,
-    differenced,
-    positions_of,
-    series_spans,
-    time_taken_out,
-)
-from forecause.data.seasons.repeated import Season, naive_error, repeated, seasons_of
 from forecause.data.windows import Scale, Windows
 from forecause.edges.knowledge import Candidates
 from forecause.errors import InputError
@@ -28,6 +19,14 @@ from forecause.forecast.selection import fit_best
 from forecause.progress import QUIET, Progress
 from forecause.resources.fitting import fit_as_asked
 from forecause.result import Result
+from forecause.seasons.course import (
+    TimeCourse,
+    differenced,
+    positions_of,
+    series_spans,
+    time_taken_out,
+)
+from forecause.seasons.repeated import Season, naive_error, repeated, seasons_of
 from forecause.work_sharing import one_thread
 
 METHODS = ("forecaster", "var", "seasonal naive", "last value", "mean")
@@ -241,7 +240,7 @@ def _fit(windows: Windows, chosen: Config, progress: Progress) -> list[_Model]:
     )
     var = fit_best(windows, plain)
     return [
-        _Model(forecaster.cpu(), own.scale, left.course),
+        _Model(forecaster.picklable(), own.scale, left.course),
         _Model(var.forecaster, windows.scale, None),
     ]
 
@@ -251,11 +250,14 @@ def _rolled(model: Forecaster, scale: Scale, panel: Panel, rows: Rows, steps: in
     places = rows[:, None] + np.arange(-model.max_lag, 0)
     past = (panel.values[places] - scale.mean) / scale.sd
     known = np.zeros(len(rows)) if panel.domain is None else panel.domain[rows - 1]
-    domain = torch.from_numpy(known.astype(np.int64)).split(BATCH)  # the last known one
-    batches = torch.from_numpy(past.astype(np.float32)).split(BATCH)
-    parts = [roll(model, b, steps, domain=d) for b, d in zip(batches, domain, strict=True)]
-    found = torch.cat(parts).double().numpy()
-    return np.where(np.isnan(found), np.inf, found * scale.sd + scale.mean)  # NaN: it ran away
+    past, known = past.astype(np.float32), known.astype(np.int64)  # the last known domain
+    parts = [
+        roll(model, past[start : start + BATCH], steps, domain=known[start : start + BATCH])
+        for start in range(0, len(past), BATCH)
+    ]
+    forecast = np.concatenate(parts).astype(np.float64)
+    ran_away = np.isnan(forecast)
+    return np.where(ran_away, np.inf, forecast * scale.sd + scale.mean)
 
 
 def _simple_forecasts(panel: Panel, each: _Round, seasons: Rows, steps: int) -> Array:

@@ -2,78 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial, wraps
-from typing import Any, Literal, ParamSpec, TypeVar
+from functools import partial
+from typing import Any, Literal
 from warnings import warn
 
+from forecause.advice import Advice, sentence
 from forecause.config import (
-    ByName,
     Config,
     DataOptions,
     ForecasterName,
     ForecasterSpec,
-    GapsName,
-    HeadChoice,
-    HowName,
     PresetName,
     ReadoutName,
     RuleName,
     SeasonName,
     SelectionRule,
-    TrendName,
-    check_names,
 )
+from forecause.config.spelling import with_known_names
+from forecause.config.thresholds import using
 from forecause.data.panel import Panel
-from forecause.data.seasons.course import time_taken_out
 from forecause.data.summary import DataSummary, source_of
 from forecause.data.windows import Windows
-from forecause.diagnostics.alerts import NO_PROMISE, find_alerts
+from forecause.diagnostics.diagnose import diagnose
+from forecause.diagnostics.finding import doubted_edges, unforecast_links
 from forecause.diagnostics.lag_window import propose_max_lag
 from forecause.diagnostics.power import Learned
 from forecause.diagnostics.regimes import Regimes, find_regimes
 from forecause.discovery import Discovery
 from forecause.edges.certainty import with_grades
 from forecause.edges.knowledge import Candidates
-from forecause.edges.own_tests import OwnTests
 from forecause.edges.reading import (
     ReadingContext,
     Statistics,
     choose_edges,
+    keep_tested,
     read_relevance,
-    settled,
-    test_candidates,
+    test_inputs,
     usual_fdr,
+    with_final_fdr,
 )
 from forecause.edges.summary_tests import summary_edges
 from forecause.effects.intervals import with_effects
 from forecause.errors import ForecauseWarning, InputError
-from forecause.forecast.selection import UNLIMITED, Fitted, Plan, specs_tried
-from forecause.forecast.training import distributed
+from forecause.forecast.guard import fit_causal
+from forecause.forecast.input_tests.refits import Refits
+from forecause.forecast.selection import UNLIMITED, Plan, specs_tried
+from forecause.networks.settings import TrainedSettings
 from forecause.progress import QUIET, Progress, usual_progress
 from forecause.resources.cost import check_memory, expected_cost, plan_for
-from forecause.resources.fitting import fit_all, fit_as_asked, has_own_tests
+from forecause.resources.fitting import fit_all, fit_as_asked, fit_context, is_tested_by_refits
 from forecause.resources.workers import LOCAL, Workers, helping
-from forecause.voice import spoken
+from forecause.seasons.course import time_taken_out
 from forecause.work_sharing import one_thread
 
-Answer = TypeVar("Answer")
-Arguments = ParamSpec("Arguments")
 
-
-def suggesting_names(function: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
-    """The function, whose misspelt arguments are an InputError that names the nearest one."""
-
-    @wraps(function)
-    def checked(*arguments: Arguments.args, **named: Arguments.kwargs) -> Answer:
-        check_names(named, function.__annotations__)
-        return function(*arguments, **named)
-
-    return checked
-
-
-@suggesting_names
+@with_known_names
 def discover(
     data: Any,
     max_lag: int | Literal["auto"] | None = None,
@@ -81,30 +66,13 @@ def discover(
     time: str | None = None,
     series: str | None = None,
     domain: str | None = None,
-    labels: Sequence[str] | str | None = None,
-    missing: Sequence[float | str] | float | str | None = None,
-    every: str | float | None = None,
-    every_how: HowName | None = None,
-    rows: str | None = None,
-    interpolate: int | None = None,
-    gaps: GapsName | None = None,
     season: SeasonName | Sequence[float] | float | str | None = None,
-    trend: TrendName | None = None,
-    difference: bool | None = None,
     forecaster: ForecasterName | ForecasterSpec | None = None,
     preset: PresetName | None = None,
-    head: HeadChoice | None = None,
-    weights: str | None = None,
-    held_out: float | None = None,
-    cross_fit: int | None = None,
-    domain_input: bool | None = None,
-    regimes: Literal["auto"] | int | str | None = None,
-    per_series: bool | None = None,
     readout: ReadoutName | None = None,
     select: RuleName | SelectionRule | None = None,
-    k: int | None = None,
-    by: ByName | None = None,
     fdr: float | None = None,
+    regimes: Literal["auto"] | int | str | None = None,
     forbid: Sequence[Any] | str | None = None,
     require: Sequence[Any] | str | None = None,
     seed: int | None = None,
@@ -120,64 +88,31 @@ def discover(
     ----------
     data
         A table (pandas, polars, pyarrow, xarray, numpy), a path, or a list of them for several
-        series. Time runs down the rows.
+        series. Time runs down the rows. `fc.read` makes one with labels, missing values, a grid.
     max_lag
         The longest delay to look for, in rows; 5 by default, "auto" proposes one.
     time, series, domain
         Names of the columns with the time, with the series a row belongs to, and with a known
         regime. Each domain gets a graph of its own.
-    labels
-        Columns that hold labels, not numbers.
-    missing
-        Cells that mean a missing value, such as -9999 or "bad".
-    every, every_how
-        Put the rows on a regular grid, such as "1h", by their mean, sum or last value.
-    rows
-        Explain only these rows: a column of truth values, or a condition such as
-        "season == 'winter'". Their past may lie outside.
-    interpolate, gaps
-        Fill gaps of at most `interpolate` missing values by straight lines. Other short gaps are
-        filled by what is expected from their neighbours, unless `gaps` is "drop".
     season
         Cycles that time alone explains are taken out of every number: "auto", the default, finds
         them from the time stamps and the spectrum; "none" leaves them in; or periods in rows.
-    trend
-        "auto", the default, also takes out slow trends and level shifts; "none" leaves them in.
-    difference
-        Whether to look at changes from row to row instead of levels.
     forecaster
         What predicts: a name, or an object such as `fc.MLP(hidden=64)`. "auto", the default, keeps
         for every variable the one that predicts it best.
     preset
-        "paper" is the published model, readout and rule, "paper-shallow" the same with one
-        layer; "quick" trains for at most 1,000 steps;
-        "sparse" puts a penalty on gradients, for few rows.
-    head
-        What a network learns of the distribution: "mse" the mean, "gaussian" the variance too,
-        "mixture" any shape, "auto" whichever predicts better.
-    weights
-        Weights that a pretrained forecaster starts from: a folder, or an id on the hub.
-    held_out
-        The last share of every series that models are compared on; 0.2 by default.
-    cross_fit
-        Read from this many models fitted on disjoint parts of time; 0, the default, means one.
-    domain_input
-        Whether the forecaster is told which domain a row is in.
-    regimes
-        Look for unknown regimes: "auto", or how many.
-    per_series
-        Also a graph for every series.
+        "paper" is the published model, readout and rule, "paper-shallow" the same with one layer;
+        "quick" trains for at most 1,000 steps; "sparse" puts a penalty on gradients, for few rows.
     readout
         How relevance is read from the forecaster; "gradient" by default.
     select
         How edges are chosen: a name, or an object such as `fc.TopK(3)`. "auto", the default,
         tests every candidate and keeps the share of false edges below `fdr`.
-    k, by
-        Edges of the rules top-k and global-top-k, and whether they compare scores, mean ranks
-        over windows ("rank") or mean ranks over their standard deviation ("rank/sd").
     fdr
         The accepted share of false edges; 0.02 by default, with fewer than 1,500 windows 0.05, or
         0.1 where the links found are weak. `run.config.edges.fdr` tells which it was.
+    regimes
+        Look for unknown regimes: "auto", or how many.
     forbid, require
         Edges that cannot be or must be, such as "rain -> river @ 1-3" or ("rain", "river", 1).
     seed
@@ -192,7 +127,7 @@ def discover(
     progress
         Who is told how far the work is; a line in a notebook and nobody elsewhere by default.
     config
-        A configuration to start from; whatever is named above replaces its options.
+        A configuration with every other option; whatever is named above replaces its options.
 
     Returns
     -------
@@ -208,30 +143,38 @@ def discover(
     >>> run.graph.max_lag
     2
     """
-    options = {name: value for name, value in locals().items() if name in OPTIONS}
+    asked = Config.of(
+        config,
+        max_lag=max_lag,
+        time=time,
+        series=series,
+        domain=domain,
+        season=season,
+        forecaster=forecaster,
+        preset=preset,
+        readout=readout,
+        select=select,
+        fdr=fdr,
+        regimes=regimes,
+        forbid=forbid,
+        require=require,
+        seed=seed,
+        device=device,
+        budget=budget,
+    )
     if not isinstance(workers, Workers) or not isinstance(progress, Progress | None):
         raise InputError("workers must be fc.Workers and progress a fc.Progress.")
-    with progress if progress is not None else usual_progress() as listener:
-        try:
-            with helping(workers):
-                found = run_method(data, Config.of(config, **options), Run(workers, listener))
-        except InputError as error:
-            error.args = (spoken(str(error)),)
-            raise
-    found = in_own_words(found)
-    if found.doubts:
-        warn(f"{NO_PROMISE}: {found.doubts[0]}", ForecauseWarning, stacklevel=3)
-    return found
-
-
-def in_own_words(found: Discovery) -> Discovery:
-    """The run whose notes and alerts advise arguments, or flags where the command is at work."""
-    notes = tuple(spoken(note) for note in found.data.notes)
-    alerts = tuple(replace(one, sentence=spoken(one.sentence)) for one in found.alerts)
-    return replace(found, data=replace(found.data, notes=notes), alerts=alerts)
-
-
-OPTIONS = frozenset(discover.__annotations__) - {"data", "workers", "progress", "config", "return"}
+    with (
+        progress if progress is not None else usual_progress() as listener,
+        helping(workers),
+        using(asked.thresholds),
+    ):
+        run = run_method(data, asked, Run(workers, listener))
+    for finding in run.findings:
+        if finding.grave:
+            warn(finding.warning, ForecauseWarning, stacklevel=3)
+            break
+    return run
 
 
 @dataclass
@@ -247,6 +190,7 @@ class Run:
 def run_method(data: Any, config: Config, run: Run) -> Discovery:
     """All stages of the method, each one call."""
     read = Panel.of(data, **config.data.reading)
+    config = config.with_options(**read.reading)
     left = take_out_time(read, config, run)
     config = choose_max_lag(left, config, run)
     panel, regimes = split_domains(left, config, run)
@@ -254,36 +198,38 @@ def run_method(data: Any, config: Config, run: Run) -> Discovery:
     candidates = Candidates.of(config.edges, panel.coding.variables, config.lag)
     plan = plan_work(windows, config, run)
     fit = partial(fit_as_asked, config=config, candidates=candidates, plan=plan)
-    fitted, parts, own_tests = fit_all(fit, windows, config, run.workers, run.progress)
-    context = reading_context(config, candidates, plan, fitted, own_tests, run)
-    relevance = read_relevance(fitted.forecaster, windows, context, parts)
-    tested = test_candidates(windows, relevance, context)
-    context = settle_fdr(context, tested, run)
+    fitted, parts, refits = fit_all(fit, windows, config, run.workers, run.progress)
+    context = reading_context(config, candidates, plan, len(windows), refits, run)
+    tests = test_inputs(windows, fitted, context)  # by the forecaster that each target keeps
+    fitted = keep_tested(fitted, tests, panel.coding)
+    statistics = read_relevance(fitted.forecaster, windows, tests, context, parts)
+    context = settle_fdr(context, statistics, run)
     config = with_fdr(config, context)
-    graph = choose_edges(tested, context)
+    graph = choose_edges(statistics, context)
     if config.edges.tested:
-        pairs = summary_edges(windows, tested.whole["p_value"], candidates.allowed)
+        pairs = summary_edges(windows, statistics.whole["p_value"], candidates.allowed)
         graph = replace(graph, summary=pairs)
-    alerts = find_alerts(windows, fitted, graph)
+    refit = fit_context(windows, config, candidates, plan, run.progress)
+    causal = fit_causal(windows, graph, fitted, config.forecasting, refit)
+    findings = diagnose(windows, fitted, graph, config, causal)
     windows = replace(windows, panel=replace(panel, notes=(*read.notes, *run.notes)))
-    graph = with_grades(graph, doubted=any(alert.grave for alert in alerts))
+    graph = with_grades(
+        graph, lambda part: doubted_edges(findings, part) | unforecast_links(causal, part)
+    )
     graph = with_effects(graph, windows, config.edges.fdr if config.edges.tested else None)
     return Discovery(
         graph=graph,
-        relevance=tested.whole,
-        forecaster=fitted.forecaster.cpu(),
+        relevance=statistics.whole,
+        forecaster=fitted.forecaster.picklable(),
+        causal=causal,
         losses=fitted.losses,
         nll=fitted.nll,
         config=config,
-        data=DataSummary.of(
-            windows,
-            read.fingerprint(),
-            source_of(data, **config.data.reading),
-        ),
+        data=DataSummary.of(windows, read.fingerprint(), source_of(read)),
         regimes=regimes,
         panel=read,
         windows=windows,
-        alerts=alerts,
+        findings=findings,
     )
 
 
@@ -330,7 +276,7 @@ def plan_work(windows: Windows, config: Config, run: Run) -> Plan:
     if spec is not None and spec.weights_use != "none":
         return UNLIMITED  # nothing is known of foreign weights before they load
     tried = specs_tried(config.forecasting, windows)
-    fits = 1 + config.forecasting.cross_fit + (2 if has_own_tests(config) else 0)
+    fits = 1 + config.forecasting.cross_fit + (2 if is_tested_by_refits(config) else 0)
     cost = expected_cost(windows, tried, config.forecasting.head != "mse", fits)
     run.progress.say(cost.sentence)
     check_memory(cost)
@@ -339,6 +285,10 @@ def plan_work(windows: Windows, config: Config, run: Run) -> Plan:
     asked = None if spec is None else tried[0].kind
     plan = plan_for(config.run.budget, cost, asked)
     run.notes.extend(plan.notes)
+    if not any(isinstance(settings, TrainedSettings) for settings in tried):
+        return plan
+    from forecause.networks import distributed
+
     return distributed.current().same(plan, "planning")
 
 
@@ -346,12 +296,12 @@ def reading_context(
     config: Config,
     candidates: Candidates,
     plan: Plan,
-    fitted: Fitted,
-    own_tests: OwnTests | None,
+    windows: int,
+    refits: Refits | None,
     run: Run,
 ) -> ReadingContext:
     """What reading, testing and choosing need of a run."""
-    asked, windows = config.edges.fdr, len(fitted.early) + len(fitted.late)
+    asked = config.edges.fdr
     return ReadingContext(
         config.edges,
         candidates,
@@ -360,8 +310,7 @@ def reading_context(
         config.run.seed,
         plan.effort,
         run.progress,
-        learner=bool(fitted.joint),
-        own_tests=own_tests,
+        refits,
     )
 
 
@@ -372,20 +321,22 @@ def rediscover(config: Config, panel: Panel, seed: int, progress: Progress = QUI
     """
     own = {"seed": seed, "device": "cpu", "regimes": None, "per_series": False}
     known = config.model_copy(update={"data": DataOptions(season="none", trend="none")})
-    again = run_method(panel, known.with_options(**own), Run(progress=progress))
+    with using(config.thresholds):
+        again = run_method(panel, known.with_options(**own), Run(progress=progress))
     return again.learned
 
 
-def settle_fdr(context: ReadingContext, tested: Statistics, run: Run) -> ReadingContext:
+def settle_fdr(context: ReadingContext, statistics: Statistics, run: Run) -> ReadingContext:
     """The context with the accepted share of false edges that the tests ask for; a note if that is
     more than usual."""
-    found = settled(context, tested)
-    if found.fdr > context.fdr:
-        run.notes.append(
-            f"The links found are weak: up to {100 * found.fdr:g} % of the edges may be false "
-            f"instead of {100 * context.fdr:g} %; --fdr {context.fdr:g} is stricter."
+    settled = with_final_fdr(context, statistics)
+    if settled.fdr > context.fdr:
+        seen = (
+            f"The links found are weak: up to {100 * settled.fdr:g} % of the edges may be false "
+            f"instead of {100 * context.fdr:g} %"
         )
-    return found
+        run.notes.append(sentence(seen, [Advice("fdr", context.fdr)]))
+    return settled
 
 
 def with_fdr(config: Config, context: ReadingContext) -> Config:

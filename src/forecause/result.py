@@ -11,13 +11,14 @@ import xarray as xr
 from forecause.config import Config
 from forecause.data.panel import Panel
 from forecause.data.sampling import Timing, timing
-from forecause.data.seasons.course import time_taken_out
+from forecause.seasons.course import time_taken_out
 from forecause.data.summary import DataSummary
 from forecause.data.windows import Windows
-from forecause.diagnostics.alerts import Alert
+from forecause.diagnostics.finding import Finding
 from forecause.diagnostics.power import Power
 from forecause.diagnostics.regimes import Regimes
 from forecause.errors import InputError
+from forecause.forecast.causal import Causal
 from forecause.forecast.forecaster import Forecaster
 from forecause.graph.lagged import LaggedGraph
 
@@ -33,7 +34,8 @@ class Result:
     config: Config
     data: DataSummary
     evidence: dict[str, Any] = field(default_factory=dict)  # for the page; see report.evidence
-    alerts: tuple[Alert, ...] = ()  # reasons for doubt; empty is good
+    findings: tuple[Finding, ...] = ()  # what the diagnosis saw, the gravest first
+    causal: Causal | None = None  # every target fitted again on its causes; None before 0.3
     measured_power: Power | None = None  # what `power` found, if it was asked for
     regimes: Regimes | None = None  # when the mechanism changes, if it was asked for
     panel: Panel | None = None  # the data as it was read; not saved with the run
@@ -51,9 +53,14 @@ class Result:
         return self.relevance.get("score", self.relevance["relevance"])
 
     @property
+    def alerts(self) -> tuple[Finding, ...]:
+        """The findings that are reasons to look again: all but notes; empty is good."""
+        return tuple(finding for finding in self.findings if finding.gravity != "note")
+
+    @property
     def doubts(self) -> tuple[str, ...]:
-        """Why no error rate can be promised for the graph, in sentences; empty if it can."""
-        return tuple(alert.sentence for alert in self.alerts if alert.grave)
+        """Why no error rate can be promised, for all links or for some, in sentences."""
+        return tuple(finding.sentence for finding in self.findings if finding.gravity == "doubt")
 
     @property
     def summary(self) -> pd.DataFrame | None:
@@ -83,6 +90,6 @@ class Result:
             )
         return panel
 
-    def left_of(self, data: Any = None, panel: Panel | None = None) -> Panel:
+    def deseasonalised_panel(self, data: Any = None, panel: Panel | None = None) -> Panel:
         """The same without what time alone explains, which is what the forecaster was fitted to."""
         return time_taken_out(self.panel_of(data) if panel is None else panel, self.config)

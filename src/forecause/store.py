@@ -11,19 +11,18 @@ from typing import Any
 from uuid import uuid4
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
-import torch
 import xarray as xr
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.numpy import load_file, save_file
 
 from forecause import saved
 from forecause._version import __version__
 from forecause.config import Config
-from forecause.data.seasons.course import TimeCourse
 from forecause.data.summary import DataSummary
 from forecause.data.variables import Label
-from forecause.diagnostics.alerts import Alert
+from forecause.diagnostics.finding import Finding
 from forecause.diagnostics.power import Power
 from forecause.diagnostics.regimes import Regimes
 from forecause.discovery import Discovery
@@ -36,6 +35,7 @@ from forecause.graph.formats.json_format import MOST_SCORES
 from forecause.graph.formats.textfile import save_text
 from forecause.graph.lagged import LaggedGraph
 from forecause.report.page import read_report
+from forecause.seasons.course import TimeCourse
 
 ARRAYS = ("mean", "sd", "latest", "sample")  # fields of DataSummary kept with the weights
 RUN, GRAPH, EDGES, MODEL = "run.json", "graph.json", "edges.csv", "model.safetensors"
@@ -46,6 +46,8 @@ READ = (GRAPH, MODEL, EVIDENCE, POWER)  # whose hashes are checked
 HASHED = (*READ, EDGES)  # the page may be written again by itself
 LARGEST_KEPT_P, LEAST_KEPT_SHARE = 0.05, 0.003  # of candidates kept where there are very many
 ATTEMPTS = 5  # at reading a run that is being replaced
+
+Arrays = dict[str, npt.NDArray[Any]]
 
 
 def save(found: Discovery, folder: Path, overwrite: bool = False) -> Path:
@@ -93,8 +95,11 @@ def held_by_other(folder: Path, config: Config, fingerprint: str | None = None) 
     except (InputError, TypeError, ValueError):
         return "holds a run with settings that are unknown today"
     asked = config.to_json()
-    free = {"device", "budget"} | {"max_lag" for _ in [0] if asked["max_lag"] == "auto"}
-    free |= {"fdr"} if asked["fdr"] is None else set()
+    free = {"device", "budget"}
+    if asked["max_lag"] == "auto":
+        free.add("max_lag")
+    if asked["fdr"] is None:
+        free.add("fdr")
     other = [name for name in asked if name not in free and asked[name] != older[name]]
     if other:
         was, now = (_short(settings[other[0]]) for settings in (older, asked))
@@ -245,7 +250,7 @@ def _describe(found: Discovery) -> dict[str, Any]:
         },
         "losses": _columns(found.losses),
         "nll": None if found.nll is None else _columns(found.nll),
-        "alerts": [asdict(alert) for alert in found.alerts],
+        "alerts": [finding.to_json() for finding in found.findings],
         "regimes": found.regimes.to_dict() if found.regimes else None,
         "relevance": {
             "names": [str(name) for name in found.relevance.data_vars],
@@ -254,29 +259,29 @@ def _describe(found: Discovery) -> dict[str, Any]:
     }
 
 
-def _tensors(found: Discovery) -> dict[str, torch.Tensor]:
-    weights = {f"model.{k}": v.contiguous() for k, v in found.forecaster.state_dict().items()}
-    data = {f"data.{name}": _tensor(getattr(found.data, name)) for name in ARRAYS}
+def _tensors(found: Discovery) -> Arrays:
+    weights = {f"model.{k}": _contiguous(v) for k, v in found.forecaster.state().items()}
+    data = {f"data.{name}": _doubles(getattr(found.data, name)) for name in ARRAYS}
     return weights | data | _statistics(found.relevance)
 
 
-def _statistics(relevance: xr.Dataset) -> dict[str, torch.Tensor]:
+def _statistics(relevance: xr.Dataset) -> Arrays:
     """Those of all candidates, or of very many those of the ones that stand out."""
     named = {str(name): values.values for name, values in relevance.data_vars.items()}
     if relevance["relevance"].size <= MOST_SCORES:
-        return {f"relevance.{name}": _tensor(values) for name, values in named.items()}
+        return {f"relevance.{name}": _doubles(values) for name, values in named.items()}
     share = relevance["relevance"] / relevance["relevance"].sum(("source", "lag")).clip(1e-300)
     stands_out = share.values >= LEAST_KEPT_SHARE
     if "p_value" in named:
         stands_out |= named["p_value"] <= LARGEST_KEPT_P
-    kept = {f"some.{name}": _tensor(values[stands_out]) for name, values in named.items()}
-    return kept | {"some.places": torch.from_numpy(np.flatnonzero(stands_out.ravel()))}
+    kept = {f"some.{name}": _doubles(values[stands_out]) for name, values in named.items()}
+    return kept | {"some.places": np.flatnonzero(stands_out.ravel())}
 
 
 def _all_statistics(
     arrays: dict[str, Any], names: Sequence[str], shape: tuple[int, ...]
 ) -> dict[str, Any]:
-    """The other way; what was not kept is nothing: p- and q-values 1, all else 0."""
+    """Inverse of `_statistics`; dropped candidates get p = q = 1 and all else 0."""
     if "some.places" not in arrays:
         return arrays
     places, found = arrays["some.places"], dict(arrays)
@@ -299,7 +304,7 @@ def _restore(folder: Path, run: saved.SavedRun, about: dict[str, Any]) -> Discov
     tensors = load_file(current(folder, MODEL))
     graph = LaggedGraph.from_json(current(folder, GRAPH))
     evidence, shown = _evidence(current(folder, EVIDENCE))
-    arrays = {k: v.numpy() for k, v in tensors.items() if not k.startswith("model.")}
+    arrays = {k: v for k, v in tensors.items() if not k.startswith("model.")}
     shape = (len(graph.variables), len(graph.variables), graph.max_lag)
     arrays = _all_statistics(arrays, run.relevance.names, shape)
     saved.agree(run, graph, arrays, evidence)
@@ -315,7 +320,7 @@ def _restore(folder: Path, run: saved.SavedRun, about: dict[str, Any]) -> Discov
         config=Config.from_json(run.settings),
         data=data,
         evidence=shown,
-        alerts=tuple(Alert(a.code, a.sentence, tuple(a.variables), a.grave) for a in run.alerts),
+        findings=tuple(map(Finding.from_json, about.get("alerts", []))),
         measured_power=_power(current(folder, POWER)),
         regimes=Regimes.from_dict(about["regimes"], data.rows) if run.regimes else None,
     )
@@ -333,12 +338,12 @@ def _summary(about: dict[str, Any], arrays: dict[str, Any]) -> DataSummary:
 
 
 def _forecaster(
-    described: saved.SavedForecaster, shape: tuple[int, int], tensors: dict[str, torch.Tensor]
+    described: saved.SavedForecaster, shape: tuple[int, int], tensors: Arrays
 ) -> Forecaster:
     forecaster = build_saved(described.kind, shape, described.settings)
     weights = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
-    forecaster.load_state_dict(weights)
-    return forecaster.eval().requires_grad_(False)
+    forecaster.load_state(weights)
+    return forecaster
 
 
 def _with_sample_domain(kept: dict[str, Any]) -> dict[str, Any]:
@@ -375,8 +380,13 @@ def _power(path: Path) -> Power | None:
     return Power.from_dict(saved.read(saved.SavedPower, path)[1]) if path.is_file() else None
 
 
-def _tensor(values: np.ndarray[Any, Any]) -> torch.Tensor:
-    return torch.from_numpy(np.array(values, dtype=np.float64, order="C"))  # no negative strides
+def _doubles(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return _contiguous(np.asarray(values, dtype=np.float64))
+
+
+def _contiguous(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """safetensors writes the buffer as it lies in memory; it must be in C order."""
+    return np.asarray(values, order="C")
 
 
 def _first_line(error: Exception) -> str:

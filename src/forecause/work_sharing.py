@@ -6,22 +6,23 @@ works on one thread, and large work is cut into pieces that threads of their own
 one thread. Whoever is free takes the next piece: a busy core loses nothing, and since the pieces
 and the order of their sums do not depend on who did them, neither does the result.
 
-A stage that falls into independent pieces hands them to `spread`. How it is cut, and the order in
-which the parts are put together, is the stage's own and does not depend on who does them.
+A stage that falls into independent pieces hands them to `parallel_map`. How it is cut, and the
+order in which the parts are put together, is the stage's own and does not depend on who does them.
 `resources.workers` knows who the helpers of a run are.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
-import torch
 from threadpoolctl import threadpool_limits
 
 LARGE = 2e8  # floating-point operations of a piece from which it is worth a thread of its own
@@ -31,6 +32,24 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+class _Torch:
+    """torch's own thread pool, which threadpoolctl does not find; nothing where it is not loaded.
+
+    Importing it takes seconds, and most runs do without.
+    """
+
+    @staticmethod
+    def threads() -> int | None:
+        get = getattr(sys.modules.get("torch"), "get_num_threads", None)
+        return None if get is None else int(get())
+
+    @staticmethod
+    def limit(threads: int) -> None:
+        set_threads = getattr(sys.modules.get("torch"), "set_num_threads", None)
+        if set_threads is not None:
+            set_threads(threads)
+
+
 class _Allowed:
     """How many threads the user granted, remembered while a run works on one."""
 
@@ -38,7 +57,21 @@ class _Allowed:
 
     @classmethod
     def most(cls) -> int:
-        return torch.get_num_threads() if cls.threads is None else cls.threads
+        return cls.threads or _Torch.threads() or _granted()
+
+
+@cache
+def _granted() -> int:
+    """What the environment grants: OMP_NUM_THREADS, or the cores that this process may use."""
+    named = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
+    if named.isdecimal() and int(named) > 0:
+        return int(named)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def granted_threads() -> int:
+    """How many threads the user granted, also inside `one_thread`."""
+    return _Allowed.most()
 
 
 @contextmanager
@@ -48,26 +81,34 @@ def one_thread() -> Iterator[None]:
     What the user granted, by OMP_NUM_THREADS or torch.set_num_threads, is the most that large work
     inside can get.
     """
-    granted, before = _Allowed.threads, torch.get_num_threads()
-    _Allowed.threads = _Allowed.most()
-    torch.set_num_threads(1)  # its pool is not among those that threadpoolctl finds
+    outside = _Allowed.threads
+    most = _Allowed.most()
+    before = _Torch.threads() or (most if outside is None else 1)
+    _Allowed.threads = most
+    _Torch.limit(1)
     try:
         with threadpool_limits(limits=1):
             yield
     finally:
-        _Allowed.threads = granted
-        torch.set_num_threads(before)
+        _Allowed.threads = outside
+        _Torch.limit(before)
+
+
+def limit_loaded_torch() -> None:
+    """Called where torch is loaded: inside a run that works on one thread it does so too."""
+    if _Allowed.threads is not None:
+        _Torch.limit(1)
 
 
 @contextmanager
 def threads_for(is_large: bool) -> Iterator[None]:
     """All granted threads for one large piece of work that torch itself can share, else one."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(_Allowed.most() if is_large else 1)
+    before = _Torch.threads() or 1
+    _Torch.limit(_Allowed.most() if is_large else 1)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        _Torch.limit(before)
 
 
 def shared(
@@ -113,7 +154,7 @@ class _Asked:
 
 @contextmanager
 def helped_by(helpers: Helpers | None) -> Iterator[None]:
-    """What is spread inside is done by these helpers, or here if there are none."""
+    """What `parallel_map` is given inside is done by these helpers, or here if there are none."""
     before = _Asked.helpers
     _Asked.helpers = helpers
     try:
@@ -127,7 +168,7 @@ def helped() -> bool:
     return _Asked.helpers is not None
 
 
-def spread(
+def parallel_map(
     function: Callable[[Common, Item], Result],
     common: Common,
     items: Sequence[Item],

@@ -155,7 +155,7 @@ def test_a_run_is_read_on_its_own_scale_in_the_rows_asked_for(run):
 
 def test_a_run_whose_series_are_its_domains_is_read_with_them():
     runs = [pd.DataFrame(chain(300, seed), columns=list("abc")) for seed in (1, 2)]
-    found = fc.discover(runs, max_lag=2, forecaster="linear", per_series=True)
+    found = fc.discover(runs, max_lag=2, forecaster="linear", config=fc.Config(per_series=True))
     assert found.forecaster.domains == 2
     read = attribution_of_run(found, "b", bins=2)
     assert len(set(read["series"].values)) == 2

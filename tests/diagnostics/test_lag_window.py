@@ -16,6 +16,7 @@ def test_the_true_reach_of_a_linear_system_is_proposed(lag):
     proposal = propose_max_lag(system.panel)
     assert reach <= proposal.max_lag <= reach + 5
     assert f"Lag window {proposal.max_lag}" in proposal.sentence
+    assert proposal.finding.gravity == "note"
 
 
 def test_few_rows_allow_short_windows_only():

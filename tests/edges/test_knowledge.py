@@ -113,7 +113,8 @@ def test_a_forbidden_input_never_reaches_the_forecast(forecaster):
 
 def rule(select, k):
     """A rule with its number of edges, where it has one."""
-    return {"select": select} | ({"k": k} if "top-k" in select else {})
+    rules = {"top-k": fc.TopK(k), "global-top-k": fc.GlobalTopK(k)}
+    return {"select": rules.get(select, select)}
 
 
 @pytest.mark.parametrize(

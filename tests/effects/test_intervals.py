@@ -119,7 +119,9 @@ def test_labels_have_no_effect_in_units():
     rng = np.random.default_rng(4)
     labels = rng.choice(["dry", "wet"], size=600)
     y = np.concatenate([[0.0], (labels[:-1] == "wet") * 1.0]) + 0.3 * rng.normal(size=600)
-    run = fc.discover(pd.DataFrame({"w": labels, "y": y}), 1, forecaster="linear", labels=["w"])
+    run = fc.discover(
+        fc.read(pd.DataFrame({"w": labels, "y": y}), labels=["w"]), 1, forecaster="linear"
+    )
     row = run.graph.edges.query("source == 'w' and target == 'y'")
     assert len(row) == 1
     assert row[list(COLUMNS)].isna().all(axis=None)

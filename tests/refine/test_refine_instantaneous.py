@@ -10,12 +10,12 @@ from forecause.data import Panel
 from forecause.edges.knowledge import Knowledge
 from forecause.errors import InputError, MissingExtra
 from forecause.graph import LaggedGraph
-from forecause.graph.formats.export import from_tigramite
 from forecause.graph.metrics import score_graph
 from forecause.refine.candidates import screen_instantaneous
 from forecause.refine.dynotears import graph_of_links
 from forecause.refine.instantaneous import refine_instantaneous
 from forecause.refine.links import Links
+from graph_readers import from_tigramite
 
 NAMES = ("a", "b", "c", "d")
 TRUTH = LaggedGraph.from_edges(NAMES, 2, [("a", "a", 1), ("a", "b", 0), ("c", "c", 2)])

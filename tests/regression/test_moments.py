@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 import statsmodels.api as sm
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,13 +10,13 @@ from forecause.regression.moments import Moments, lowest
 
 
 def flat(past):
-    return past.flatten(1)
+    return past.reshape(len(past), -1)
 
 
 def regression(windows, target):
-    window = windows.draw(np.arange(len(windows))).rows.double()
-    design = sm.add_constant(window[:, :-1].flatten(1).numpy())
-    return sm.OLS(window[:, -1, target].numpy(), design).fit()
+    window = windows.draw(np.arange(len(windows))).rows.astype(float)
+    design = sm.add_constant(flat(window[:, :-1]))
+    return sm.OLS(window[:, -1, target], design).fit()
 
 
 def test_coefficients_and_loss_are_those_of_least_squares(chain_windows):
@@ -44,7 +43,7 @@ def test_group_tests_are_the_f_tests_of_statsmodels(chain_windows):
 
 def test_a_feature_that_never_varies_costs_no_degree_of_freedom(chain_windows):
     def padded(past):
-        return torch.cat([flat(past), torch.zeros(len(past), 1, dtype=past.dtype)], dim=1)
+        return np.concatenate([flat(past), np.zeros((len(past), 1))], axis=1)
 
     plain = moments_of(chain_windows, flat).group_p_values([np.array([0])])
     with_zero = moments_of(chain_windows, padded).group_p_values([np.array([0, 6])])
@@ -59,17 +58,17 @@ def test_more_inputs_than_windows_is_refused(chain_windows):
 
 def test_the_inverse_is_that_of_the_gram_matrix(chain_windows):
     moments = moments_of(chain_windows, flat)
-    both = (moments.inverse() @ moments.gram).numpy()
+    both = moments.inverse() @ moments.gram
     np.testing.assert_allclose(both, np.eye(len(both)), atol=1e-6)
 
 
 def test_wide_designs_are_solved_as_narrow_ones_are():
     rng = np.random.default_rng(0)
-    features = torch.from_numpy(rng.normal(size=(1500, 1100)))
-    targets = features[:, :2] + torch.from_numpy(rng.normal(size=(1500, 2)))
+    features = rng.normal(size=(1500, 1100))
+    targets = features[:, :2] + rng.normal(size=(1500, 2))
     moments = Moments.summed([(features, targets)])
-    expected = np.linalg.lstsq(sm.add_constant(features.numpy()), targets.numpy(), rcond=None)[0]
-    np.testing.assert_allclose(moments.solve().numpy(), expected, atol=1e-6)
+    expected = np.linalg.lstsq(sm.add_constant(features), targets, rcond=None)[0]
+    np.testing.assert_allclose(moments.solve(), expected, atol=1e-6)
 
 
 @given(left=st.integers(0, 6), right=st.integers(0, 6), steps=st.data())

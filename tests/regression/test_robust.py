@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 from scipy import stats
 
 from forecause.regression import moments
@@ -18,7 +17,7 @@ def sample():
     rng = np.random.default_rng(0)
     past = rng.normal(size=(WINDOWS, INPUTS))
     ahead = 0.2 * past[:, :TARGETS] + rng.normal(size=(WINDOWS, TARGETS))
-    rows = torch.tensor(np.concatenate([past, ahead], axis=1), dtype=torch.float32)
+    rows = np.concatenate([past, ahead], axis=1, dtype=np.float32)
     return Sample((rows,), TARGETS)
 
 
@@ -36,9 +35,9 @@ def test_stability_is_the_share_of_resamples_whose_p_value_is_small(sample, grou
     for one in tests.classes:
         counts = rng.multinomial(BLOCKS, np.full(BLOCKS, 1 / BLOCKS), size=50) - 1.0
         for extra in counts:
-            beta = one.beta.numpy() + one.influence.numpy().astype(float) @ extra
+            beta = one.beta + one.influence.astype(float) @ extra
             for target, group in np.ndindex(beta.shape[:2]):
-                b, covariance = beta[target, group], one.covariance.numpy()[target, group]
+                b, covariance = beta[target, group], one.covariance[target, group]
                 f = b @ np.linalg.inv(covariance) @ b / len(b)
                 p_value = stats.f.sf(f, len(b), tests.freedom)
                 expected[target, one.groups[group]] += p_value <= levels[target]
@@ -58,15 +57,14 @@ def test_statistics_and_p_values_of_f_are_inverse_to_each_other(size):
 
 def fits(sample):
     """Everything that threads may share, as plain numbers."""
-    batches = [
-        (part[:, :INPUTS].double(), part[:, INPUTS:].double()) for part in sample.rows[0].split(100)
-    ]
+    parts = [part.astype(float) for part in sample.batches(100)]
+    batches = [(part[:, :INPUTS], part[:, INPUTS:]) for part in parts]
     blocks = [Moments.summed(batches[i : i + 2]) for i in range(0, len(batches), 2)]
-    everything = torch.ones(INPUTS, TARGETS, dtype=torch.bool)
+    everything = np.ones((INPUTS, TARGETS), dtype=bool)
     tests = Wald.of(sample, design([[0], [1, 2], [3]]), range(TARGETS))
     return [
-        Moments.summed(batches).gram.numpy(),
-        cross_validated(blocks, (0.0, 0.1, 1.0), everything).numpy(),
+        Moments.summed(batches).gram,
+        cross_validated(blocks, (0.0, 0.1, 1.0), everything),
         tests.p_values,
         tests.stability(np.full(TARGETS, 0.05), 20, np.random.default_rng(0)),
     ]
@@ -75,26 +73,22 @@ def fits(sample):
 def test_the_number_of_threads_changes_no_bit(sample, monkeypatch):
     alone = fits(sample)
     monkeypatch.setattr("forecause.work_sharing.LARGE", 0.0)
-    before = torch.get_num_threads()
-    torch.set_num_threads(3)
-    try:
-        together = fits(sample)
-    finally:
-        torch.set_num_threads(before)
+    monkeypatch.setattr("forecause.work_sharing._Allowed.threads", 3)
+    together = fits(sample)
     for one, other in zip(alone, together, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
 def test_of_very_many_targets_some_choose_the_penalty_for_all(monkeypatch):
     rng = np.random.default_rng(3)
-    x = torch.tensor(rng.normal(size=(4, 50, 30)))
-    y = 0.3 * x[..., :20] + torch.tensor(rng.normal(size=(4, 50, 20)))
+    x = rng.normal(size=(4, 50, 30))
+    y = 0.3 * x[..., :20] + rng.normal(size=(4, 50, 20))
     blocks = [Moments.summed([(a, b)]) for a, b in zip(x, y, strict=True)]
-    everything = torch.ones(30, 20, dtype=torch.bool)
+    everything = np.ones((30, 20), dtype=bool)
     ridges = (0.0, 0.1, 1.0, 10.0)
     every = cross_validated(blocks, ridges, everything)
     monkeypatch.setattr(moments, "MOST_JUDGED", 5)
     some = cross_validated(blocks, ridges, everything)
     assert some.shape == every.shape
     solutions = [Moments.added(blocks).solve(ridge) for ridge in ridges]
-    assert any(torch.equal(some, solution) for solution in solutions)
+    assert any(np.array_equal(some, solution) for solution in solutions)

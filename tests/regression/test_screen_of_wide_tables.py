@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 
 import forecause as fc
 from forecause.regression import screen
@@ -13,21 +12,21 @@ WINDOWS, INPUTS = 600, 300
 
 @pytest.fixture(scope="module")
 def past():
-    return torch.tensor(np.random.default_rng(0).normal(size=(WINDOWS, INPUTS))).float()
+    return np.random.default_rng(0).normal(size=(WINDOWS, INPUTS)).astype(np.float32)
 
 
 def taken(screened):
     """The inputs taken of every target."""
-    return [set(np.flatnonzero(row).tolist()) for row in screened.mask(INPUTS).numpy()]
+    return [set(np.flatnonzero(row).tolist()) for row in screened.mask(INPUTS)]
 
 
 def noise(targets, seed=1):
-    return torch.tensor(np.random.default_rng(seed).normal(size=(WINDOWS, targets))).float()
+    return np.random.default_rng(seed).normal(size=(WINDOWS, targets)).astype(np.float32)
 
 
 def test_true_causes_and_what_is_always_taken_are_among_the_screened(past):
     targets = 0.3 * past[:, [7, 70]] - 0.3 * past[:, [8, 80]] + noise(2)
-    found = taken(screened_inputs(past, targets, torch.tensor([250, 251])))
+    found = taken(screened_inputs(past, targets, np.array([250, 251])))
     assert {7, 8, 250} <= found[0]
     assert {70, 80, 251} <= found[1]
     assert all(len(own) < 8 for own in found)  # next to nothing by chance
@@ -35,30 +34,30 @@ def test_true_causes_and_what_is_always_taken_are_among_the_screened(past):
 
 def test_a_cause_that_others_hide_gets_a_second_chance(past):
     # the two causes nearly cancel: the second goes with the target only once the first is known
-    copy = past.clone()
+    copy = past.copy()
     copy[:, 1] = 0.95 * past[:, 0] + np.sqrt(1 - 0.95**2) * past[:, 1]
     target = copy[:, :1] - copy[:, 1:2] / 0.95 + 0.1 * noise(1)
-    alone = (copy * target).sum(0).abs() / copy.norm(dim=0)
+    alone = np.abs((copy * target).sum(0)) / np.linalg.norm(copy, axis=0)
     assert int((alone > alone[0]).sum()) > SCREENED  # by its own score it would be lost
-    (found,) = taken(screened_inputs(copy, target, torch.tensor([299])))
+    (found,) = taken(screened_inputs(copy, target, np.array([299])))
     assert {0, 1} <= found
 
 
 def test_what_is_not_allowed_is_left_out(past):
-    allowed = torch.ones(1, INPUTS, dtype=torch.bool)
+    allowed = np.ones((1, INPUTS), dtype=bool)
     allowed[0, 7] = False
     allowed[0, 0] = False
-    (found,) = taken(screened_inputs(past, past[:, [7]] + noise(1), torch.tensor([0]), allowed))
+    (found,) = taken(screened_inputs(past, past[:, [7]] + noise(1), np.array([0]), allowed))
     assert not found & {0, 7}
 
 
 def test_moments_of_the_chosen_are_those_of_each_regression_alone(past):
-    targets, inputs = noise(3), torch.tensor([[0, 5], [1, 6], [2, 7]])
-    chosen = Screened(inputs, torch.ones(3, 2, dtype=torch.bool))
+    targets, inputs = noise(3), np.array([[0, 5], [1, 6], [2, 7]])
+    chosen = Screened(inputs, np.ones((3, 2), dtype=bool))
     found = chosen_moments(past, targets, chosen).solve()[..., 0]
     for target, own in enumerate(inputs.tolist()):
-        design = np.column_stack([np.ones(WINDOWS), past[:, own].double()])
-        expected, *_ = np.linalg.lstsq(design, targets[:, target].double(), rcond=None)
+        design = np.column_stack([np.ones(WINDOWS), past[:, own].astype(float)])
+        expected, *_ = np.linalg.lstsq(design, targets[:, target].astype(float), rcond=None)
         np.testing.assert_allclose(found[target], expected, atol=1e-6)
 
 

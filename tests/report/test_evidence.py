@@ -3,7 +3,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 
 from fitted import build
 from forecause.data import Panel, Windows
@@ -14,7 +13,7 @@ from forecause.data.sampling import (
     timing,
 )
 from forecause.data.streams import place_knots
-from forecause.report.evidence import MOST_EDGES, Look, collect
+from forecause.report.evidence import MOST_EDGES, ModelProbe, collect
 from forecause.report.history import course, short, stretch
 from report_runs import linear_run, many_variables, three_variables, with_domains
 
@@ -153,21 +152,20 @@ def test_a_forecast_that_adds_up_is_changed_by_one_term_of_it(kind):
     rng = np.random.default_rng(0)
     windows = Windows.of(Panel.from_arrays([rng.normal(size=(500, 3))], list("abc")), 2)
     model = build(kind, windows.shape, {})
-    for name in ("weight", "intercept"):
-        model.get_buffer(name).copy_(
-            torch.from_numpy(rng.normal(size=model.get_buffer(name).shape))
-        )
+    state = model.state()
+    state |= {name: rng.normal(size=state[name].shape) for name in ("weight", "intercept")}
     if kind == "additive":
-        model.get_buffer("knots").copy_(place_knots(windows, 5))
-    look = Look(model, windows, windows)
-    window, values = windows.draw(np.arange(50)), torch.tensor([[-1.5], [0.3], [2.0]])
+        state["knots"] = place_knots(windows, 5)
+    model.load_state(state)
+    probe = ModelProbe(model, windows, windows)
+    window, values = windows.draw(np.arange(50)), np.array([[-1.5], [0.3], [2.0]])
     past = window.past
-    moved = look._moved(window, model(past), (0, 2, 2), values)
+    moved = probe._moved(window, model(past), (0, 2, 2), values)
     assert moved.shape == (3, 50, 1)
     for value, forecast in zip(values, moved, strict=True):
-        changed = past.clone()
+        changed = past.copy()
         changed[:, -2, 0] = value
-        torch.testing.assert_close(forecast[:, 0], model(changed)[:, 2], rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(forecast[:, 0], model(changed)[:, 2], rtol=1e-4, atol=1e-4)
 
 
 def test_of_very_many_variables_fewer_points_are_kept_each():

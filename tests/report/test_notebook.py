@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 from matplotlib import pyplot as plt
 
-from forecause.diagnostics.alerts import Alert
+from forecause.diagnostics.finding import Finding
 from forecause.progress import NotebookProgress
 from forecause.report.notebook import MOST_VARIABLES, notebook_html
 from report_runs import NASTY, many_variables, three_variables
@@ -15,8 +15,8 @@ from report_runs import NASTY, many_variables, three_variables
 
 def test_a_run_shows_headline_picture_links_and_doubts():
     run = three_variables()
-    doubt = Alert("regimes", "What drives b changes over time.", grave=True)
-    text = replace(run, alerts=(doubt,))._repr_html_()
+    doubt = Finding("regimes", "What drives b changes over time", gravity="doubt")
+    text = replace(run, findings=(doubt,))._repr_html_()
     assert "No error rate can be promised: 4 links among 3 variables" in text
     assert "What drives b changes over time." in text
     assert "<b>a raises b after 1 row</b>" in text

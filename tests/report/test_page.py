@@ -85,11 +85,11 @@ def test_the_verdict_is_there_without_javascript(page):
 def test_alerts_and_forecast_quality_are_shown(tmp_path):
     from dataclasses import replace
 
-    from forecause.diagnostics.alerts import Alert
+    from forecause.diagnostics.finding import Finding
 
     run = three_variables()
     losses = run.losses.assign(mlp=[0.4, 0.6, 1.7], chosen="mlp")
-    run = replace(run, losses=losses, alerts=(Alert("odd", "Something <odd> is here."),))
+    run = replace(run, losses=losses, findings=(Finding("odd", "Something <odd> is here"),))
     text = run.report(tmp_path / "r.html").read_text()
     assert "Something &lt;odd&gt; is here." in text
     assert "No alert was raised." not in text

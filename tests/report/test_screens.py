@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from test_browser import until
 
-from forecause.diagnostics.alerts import Alert
+from forecause.diagnostics.finding import Finding
 from report_runs import many_variables, three_variables, with_domains
 
 DESK, PHONE = (1400, 900), (380, 820)
@@ -26,8 +26,8 @@ def told(run):
     grades = ["firm", "likely", "tentative", "firm"][: len(edges)]
     edges = edges.assign(change=edges["effect"], change_low=edges["effect"] - 0.1)
     edges = edges.assign(change_high=edges["effect"] + 0.1, grade=grades)
-    doubt = Alert("regimes", "What drives b changes over time.", grave=True)
-    return replace(run, graph=replace(run.graph, edges=edges), alerts=(doubt,))
+    doubt = Finding("regimes", "What drives b changes over time", gravity="doubt")
+    return replace(run, graph=replace(run.graph, edges=edges), findings=(doubt,))
 
 
 @pytest.fixture(scope="module")

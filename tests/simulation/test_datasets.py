@@ -90,6 +90,6 @@ def test_the_links_can_be_found_again(name, options, edges_of):
     data = getattr(fc.datasets, name)(seed=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fc.ForecauseWarning)
-        run = fc.discover(data.table, forecaster="linear", **options)
+        run = fc.discover(data.table, forecaster="linear", config=fc.Config(**options))
     found = edges_of(run.graph)
     assert 2 * len(found & data.edges) / (len(found) + len(data.edges)) > 0.9

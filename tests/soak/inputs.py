@@ -15,7 +15,6 @@ import forecause as fc
 from forecause.cli.ending import one_line
 from forecause.config import GROUP_OF
 from forecause.edges.knowledge import Knowledge
-from forecause.graph.formats.export import from_dot, from_graphml, read_csv
 from systems import chain
 
 ODD_TEXTS = (
@@ -99,9 +98,7 @@ class Inputs:
         name = list(self.files)[self.rng.integers(len(self.files))]
         content = self._damaged(self.files[name])
         path = self.folder / f"damaged{Path(name).suffix}"
-        readers = {"graph.json": fc.LaggedGraph.from_json, "edges.csv": read_csv}
-        readers |= {"graph.dot": from_dot, "graph.graphml": from_graphml}
-        read = readers.get(name, fc.Panel.of)
+        read = fc.LaggedGraph.from_json if name == "graph.json" else fc.Panel.of
 
         def call():
             path.write_bytes(content)
@@ -133,8 +130,8 @@ class Inputs:
                     data = pd.DataFrame(cells, columns=pd.Index(names, dtype=object), dtype=object)
                 except Exception:  # pandas itself makes no table of it
                     return
-            fc.Config.of(**asked)
-            fc.discover(data, max_lag=1, forecaster="linear", **asked)
+            config = fc.Config(**asked)
+            fc.discover(data, max_lag=1, forecaster="linear", config=config)
 
         return f"object {kind} {names!r:.100} {asked!r:.200}", call
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from forecause.config import Config, TopK
 from forecause.data.panel import Panel
 from forecause.edges.select import top_k
 from forecause.graph import LaggedGraph, empty_scores
@@ -32,9 +33,8 @@ def domain_input(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
             seed=seed,
             device="cpu",
             forecaster="transformer",
-            select="top-k",
-            k=K,
-            domain_input=known,
+            select=TopK(K),
+            config=Config(domain_input=known),
         )
         losses = {"loss": float(found.losses["transformer"].mean())}
         answers.append(Answer(found.graph, f"{label}top-{K} per target", losses))

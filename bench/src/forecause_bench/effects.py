@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from forecause.config import Config
 from forecause.data.panel import Panel
 from forecause.graph.lagged import LaggedGraph
 from forecause.simulation import simulate
@@ -80,7 +81,7 @@ def interval_study(panel: Panel, max_lag: int, seed: int, **settings: Any) -> li
 
     values = np.asarray(panel.values)
     past = Panel.from_arrays([values[:-AHEAD]], list(panel.variables))
-    found = discover(past, max_lag, seed=seed, device="cpu", **settings)
+    found = discover(past, max_lag, seed=seed, config=Config(device="cpu", **settings))
     told = bands(found, AHEAD, levels=LEVELS)
     came = values[-AHEAD:].ravel()
     held = {

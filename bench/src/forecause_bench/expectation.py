@@ -119,7 +119,7 @@ def measure(drawn: Drawn) -> Measured:
     start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        discover(panel, drawn.max_lag, seed=drawn.seed, **options)
+        discover(panel, drawn.max_lag, seed=drawn.seed, config=Config(**options))
     return Measured(drawn, cost, time.process_time() - start)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from forecause.config import Config, TopK
 from forecause.data.panel import Panel
 from forecause.errors import InputError
 from forecause.graph.lagged import LaggedGraph
@@ -67,12 +68,12 @@ class Method:
 def _discover(panel: Panel, max_lag: int, seed: int, **settings: Any) -> list[Answer]:
     from forecause.method import discover
 
-    return [Answer(discover(panel, max_lag, seed=seed, device="cpu", **settings).graph)]
+    asked = Config(device="cpu", **settings)
+    return [Answer(discover(panel, max_lag, seed=seed, config=asked).graph)]
 
 
 def _expected_seconds(panel: Panel, max_lag: int, **settings: Any) -> tuple[float, float]:
     """What `discover` says at the start: at least and at most."""
-    from forecause.config import Config
     from forecause.data.windows import Windows
     from forecause.forecast.selection import specs_tried
     from forecause.resources.cost import expected_cost
@@ -116,7 +117,7 @@ def _transformer_at_true_degree(
 ) -> list[Answer]:
     """As many causes per variable as the one with most of them has."""
     k = int(truth.adjacency.sum(("source", "lag")).max())
-    return _discover(panel, max_lag, seed, forecaster="transformer", select="top-k", k=k)
+    return _discover(panel, max_lag, seed, forecaster="transformer", select=TopK(k))
 
 
 def _ours(label: str, cost: float = 10.0, **settings: Any) -> Method:

@@ -85,12 +85,17 @@ def near_copy(rows: int, seed: int, max_lag: int) -> tuple[Panel, LaggedGraph]:
 def doubted(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
     """Whether a run of the linear forecaster is doubted, 1 or 0."""
     from forecause.config import Config
-    from forecause.data.seasons.course import time_taken_out
     from forecause.data.windows import Windows
-    from forecause.diagnostics.doubts import find_doubts
+    from forecause.diagnostics.diagnose import diagnose
+    from forecause.forecast.selection import fit_best
+    from forecause.seasons.course import time_taken_out
 
-    found = find_doubts(Windows.of(time_taken_out(panel, Config.of()), max_lag))
-    return [Answer(_graph(panel.variables, max_lag, []), extra={"doubted": float(bool(found))})]
+    config = Config(max_lag=max_lag, forecaster="linear")
+    windows = Windows.of(time_taken_out(panel, config), max_lag)
+    nothing = _graph(panel.variables, max_lag, [])
+    findings = diagnose(windows, fit_best(windows, config.forecasting), nothing, config)
+    grave = any(finding.grave for finding in findings)
+    return [Answer(nothing, extra={"doubted": float(grave)})]
 
 
 def _sound(rows: int, seed: int, mechanism: str) -> Array:

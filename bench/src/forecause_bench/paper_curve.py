@@ -72,7 +72,7 @@ def measure(steps: int, rows: int = ROWS, seed: int = 0) -> tuple[list[Point], f
     max_lag = BASE["max_lag"]
     windows = Windows.of(simulate(rows=rows, seed=seed, **BASE).panel, max_lag)
     early, late = windows.split(HELD_OUT)
-    late = late.spread(WATCHED)
+    late = late.thin(WATCHED)
     var = Linear().build(windows.shape)
     var.fit(FitData(early, late))
     best = _loss(var, late)

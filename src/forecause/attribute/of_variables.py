@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from forecause.data.variables import LabelColumns, Variables
-from forecause.forecast.forecaster import Forecaster
+from forecause.forecast.forecaster import Floats, Forecaster
 
 
 @dataclass(frozen=True)
@@ -36,9 +35,9 @@ class VariableRelevance:
         known = Variables.of_label_columns(forecaster.n_variables, forecaster.labels)
         return cls(known, forecaster.labels, sums_sources, sums_targets)
 
-    def signed(self, relevance: Tensor) -> Tensor:
+    def signed(self, relevance: Floats) -> Floats:
         """Comparable columns of relevance (batch, target column, step, source column)."""
-        found = relevance.clone()
+        found = relevance.copy()
         for label in self.labels:
             own = relevance[..., label.columns]
             if self.sums_sources:
@@ -48,42 +47,43 @@ class VariableRelevance:
                 found[..., label.columns] = _against_each_other(own, label)
         for label in self.labels if self.sums_targets else ():
             # an average over the levels follows
-            added = found[:, label.columns].sum(1, keepdim=True)
+            added = found[:, label.columns].sum(1, keepdims=True)
             found[:, label.columns] = added
         return found
 
-    def energies(self, products: Tensor) -> Tensor:
+    def energies(self, products: Floats) -> Floats:
         """Products of two signed relevances -> those of variables (batch, target, step, source)."""
-        by_source = torch.stack([products[..., own].sum(-1) for own in self.coding.slices], dim=-1)
-        return torch.stack([by_source[:, own].mean(1) for own in self.coding.slices], dim=1)
+        slices = self.coding.slices
+        by_source = np.stack([products[..., own].sum(-1) for own in slices], axis=-1)
+        return np.stack([by_source[:, own].mean(1) for own in slices], axis=1)
 
-    def of_variables(self, signed: Tensor) -> Tensor:
+    def of_variables(self, signed: Floats) -> Floats:
         """Signed columns -> relevance (batch, target, step, source) of variables.
 
         It has a sign between numbers and labels of two levels, whose second is what is raised.
         """
-        size = self.energies(signed.square()).sqrt()
-        last = torch.tensor([own.stop - 1 for own in self.coding.slices])
-        sign = signed[:, last][..., last].sign()
-        ordered = torch.tensor([own.stop - own.start <= 2 for own in self.coding.slices])
+        size = np.sqrt(self.energies(np.square(signed)))
+        last = np.array([own.stop - 1 for own in self.coding.slices])
+        sign = np.sign(signed[:, last][..., last])
+        ordered = np.array([own.stop - own.start <= 2 for own in self.coding.slices])
         known = ordered[:, None, None] & ordered
-        return torch.where(known.to(size.device), size * sign, size)
+        return np.where(known, size * sign, size)
 
-    def without_direction(self, signed: Tensor) -> Tensor:
+    def without_direction(self, signed: Floats) -> Floats:
         """Relevance of variables, NaN where a label of several levels knows no up and down."""
         found = self.of_variables(signed)
         for place, own in enumerate(self.coding.slices):
             if own.stop - own.start > 2:
-                found[:, place] = torch.nan
-                found[..., place] = torch.nan
+                found[:, place] = np.nan
+                found[..., place] = np.nan
         return found
 
 
-def _against_each_other(slopes: Tensor, label: LabelColumns) -> Tensor:
+def _against_each_other(slopes: Floats, label: LabelColumns) -> Floats:
     """sqrt(p_k) (b_k - mean of b), or for two levels sd (b_2 - b_1) in the second's place."""
     share, sd = label.moments(slopes)
     effect = slopes / sd
     if len(share) == 2:
         second = (effect[..., 1] - effect[..., 0]) * sd[1]
-        return torch.stack([torch.zeros_like(second), second], dim=-1)
-    return share.sqrt() * (effect - (share * effect).sum(-1, keepdim=True))
+        return np.stack([np.zeros_like(second), second], axis=-1)
+    return np.asarray(np.sqrt(share) * (effect - (share * effect).sum(-1, keepdims=True)))

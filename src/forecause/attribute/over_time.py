@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 import xarray as xr
-from torch import Tensor
 
 from forecause.attribute.readouts import find_readout
 from forecause.attribute.relevance import BATCH_NUMBERS
 from forecause.data.windows import Window, Windows
 from forecause.errors import InputError
-from forecause.forecast.forecaster import Forecaster
+from forecause.forecast.forecaster import Floats, Forecaster
 from forecause.graph.axes import by_lag
 from forecause.progress import QUIET, Progress
 
@@ -55,13 +53,11 @@ def attribution_over_time(
         )
     sums = _Sums(len(count), steps, variables)
     size = max(1, min(512, BATCH_NUMBERS // (steps * variables**2)))
-    device = next(iter(forecaster.state_dict().values())).device
-    for place, batch in enumerate(windows.batches(size)):
+    for place, window in enumerate(windows.batches(size)):
         progress.step("reading out over time", place * size / len(windows))
-        window = batch.to(device)
-        signed = per_sample(forecaster, window).detach()
+        signed = per_sample(forecaster, window)
         sums.add(
-            bin_of[place * size : place * size + len(batch)],
+            bin_of[place * size : place * size + len(window)],
             signed[:, names.index(target)],
             _both(forecaster, window)[:, names.index(target)],
         )
@@ -79,13 +75,13 @@ class _Sums:
         self.absolute = np.zeros((bins, steps, variables))
         self.both = np.zeros((bins, 2))  # forecast and actual
 
-    def add(self, bin_of: npt.NDArray[np.int64], signed: Tensor, both: Tensor) -> None:
+    def add(self, bin_of: npt.NDArray[np.int64], signed: Floats, both: Floats) -> None:
         """Take in a batch: signed relevance (batch, step, source), forecast and actual."""
         touched, begins = np.unique(bin_of, return_index=True)  # bins are runs of windows
-        values = signed.double().cpu().numpy()
+        values = signed.astype(np.float64)
         self.signed[touched] += np.add.reduceat(values, begins)
         self.absolute[touched] += np.add.reduceat(np.abs(values), begins)
-        self.both[touched] += np.add.reduceat(both.double().cpu().numpy(), begins)
+        self.both[touched] += np.add.reduceat(both.astype(np.float64), begins)
 
     def means(self, count: npt.NDArray[np.int64], names: tuple[str, ...]) -> xr.Dataset:
         """Steps, oldest first, become lags, 1 first."""
@@ -105,10 +101,9 @@ class _Sums:
         )
 
 
-@torch.no_grad()
-def _both(forecaster: Forecaster, window: Window) -> Tensor:
+def _both(forecaster: Forecaster, window: Window) -> Floats:
     """Forecast and what followed, (batch, variable, 2)."""
-    return torch.stack([forecaster.forecast(window), window.target], dim=2)
+    return np.stack([forecaster.forecast(window), window.target], axis=2)
 
 
 def _bins(windows: Windows, bins: int | None) -> npt.NDArray[np.int64]:

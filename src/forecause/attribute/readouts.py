@@ -11,30 +11,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from forecause.attribute.of_variables import VariableRelevance
 from forecause.data.windows import Window
 from forecause.errors import InputError
-from forecause.forecast.backward import ATTN_LRP, CP_LRP
-from forecause.forecast.forecaster import Forecaster
-from forecause.forecast.models.deep_transformer import DeepTransformerModel
-from forecause.forecast.models.transformer import TransformerModel
+from forecause.forecast.forecaster import Floats, Forecaster
+from forecause.forecast.rules import ATTN_LRP, CP_LRP
 
 
-def gradient(forecaster: Forecaster, window: Window) -> Tensor:
+def gradient(forecaster: Forecaster, window: Window) -> Floats:
     """d forecast / d input; its mean square is the gradient energy of the paper's theorem."""
     return forecaster.jacobian(window.past, domain=window.domain)
 
 
-def input_times_gradient(forecaster: Forecaster, window: Window) -> Tensor:
+def input_times_gradient(forecaster: Forecaster, window: Window) -> Floats:
     """Gradient times the input's own value: its share of the forecast, to first order."""
     slopes = forecaster.jacobian(window.past, domain=window.domain)
     return slopes * window.past[:, None]
 
 
-def score(forecaster: Forecaster, window: Window) -> Tensor:
+def score(forecaster: Forecaster, window: Window) -> Floats:
     """d log p(X_t | past) / d input; its mean square is the score gradient energy.
 
     It sees whatever an input does to the distribution, a change of variance too if the
@@ -43,65 +40,50 @@ def score(forecaster: Forecaster, window: Window) -> Tensor:
     return forecaster.score(window)
 
 
-def attn_lrp(forecaster: Forecaster, window: Window) -> Tensor:
+def attn_lrp(forecaster: Forecaster, window: Window) -> Floats:
     """AttnLRP: relevance flows through the softmax as well as through the values."""
     slopes = forecaster.jacobian(window.past, ATTN_LRP, domain=window.domain)
     return slopes * window.past[:, None]
 
 
-def cp_lrp(forecaster: Forecaster, window: Window) -> Tensor:
+def cp_lrp(forecaster: Forecaster, window: Window) -> Floats:
     """CP-LRP: attention weights are constants, relevance flows through the values alone."""
     slopes = forecaster.jacobian(window.past, CP_LRP, domain=window.domain)
     return slopes * window.past[:, None]
 
 
-@torch.no_grad()
-def intervention(forecaster: Forecaster, window: Window) -> Tensor:
+def intervention(forecaster: Forecaster, window: Window) -> Floats:
     """Change of every forecast when one input is raised by one sd, all else held fixed."""
     past, before = window.past, forecaster.forecast(window)
-    effect = past.new_empty(len(past), before.shape[1], past.shape[1], before.shape[1])
+    effect = np.empty((*before.shape, past.shape[1], before.shape[1]), dtype=before.dtype)
     for step in range(past.shape[1]):
         for source in range(before.shape[1]):
-            shifted = past.clone()
+            shifted = past.copy()
             shifted[:, step, source] += 1.0  # inputs are standardised
             effect[:, :, step, source] = forecaster(shifted, domain=window.domain) - before
     return effect
 
 
-def raw_attention(forecaster: Forecaster, window: Window) -> Tensor:
+def raw_attention(forecaster: Forecaster, window: Window) -> Floats:
     """Attention of the last step's tokens, averaged over heads and layers."""
-    transformer, past = _transformer(forecaster), window.past
-    with torch.no_grad():
-        weights = torch.stack(transformer.attentions(past, window.domain)).mean((0, 2))
-    return _of_targets(weights, past)
+    layers = forecaster.attentions(window.past, window.domain)
+    return _of_targets(np.stack(layers).mean((0, 2)), window.past)
 
 
-def attention_rollout(forecaster: Forecaster, window: Window) -> Tensor:
+def attention_rollout(forecaster: Forecaster, window: Window) -> Floats:
     """Attention multiplied through the layers, half of every layer being the residual."""
-    transformer, past = _transformer(forecaster), window.past
-    with torch.no_grad():
-        layers = [layer.mean(1) for layer in transformer.attentions(past, window.domain)]
-    tokens = layers[0].shape[-1]
-    identity = torch.eye(tokens, device=past.device)
-    rolled = identity.expand(len(past), -1, -1)
+    layers = [layer.mean(1) for layer in forecaster.attentions(window.past, window.domain)]
+    identity = np.eye(layers[0].shape[-1], dtype=layers[0].dtype)
+    rolled = np.broadcast_to(identity, (len(window), *identity.shape))
     for layer in layers:
         rolled = (0.5 * layer + 0.5 * identity[-layer.shape[1] :]) @ rolled
-    return _of_targets(rolled, past)
+    return _of_targets(rolled, window.past)
 
 
-def _of_targets(weights: Tensor, past: Tensor) -> Tensor:
+def _of_targets(weights: Floats, past: Floats) -> Floats:
     """(batch, query token, key token) -> (batch, target, step, source): the last step's queries."""
     steps, variables = past.shape[1:]
-    return weights[:, -variables:].unflatten(2, (steps, variables))
-
-
-def _transformer(forecaster: Forecaster) -> TransformerModel | DeepTransformerModel:
-    if not isinstance(forecaster, TransformerModel | DeepTransformerModel):
-        raise InputError(
-            f"Attention can only be read from the transformer, found the forecaster "
-            f"{forecaster.kind!r}; use --forecaster transformer or --readout gradient."
-        )
-    return forecaster
+    return weights[:, -variables:].reshape(len(weights), variables, steps, variables)
 
 
 @dataclass(frozen=True)
@@ -111,9 +93,9 @@ class Readout:
     It is read from windows: the past and what followed.
     """
 
-    per_sample: Callable[[Forecaster, Window], Tensor]
+    per_sample: Callable[[Forecaster, Window], Floats]
     power: int  # 2: mean square (an energy); 1: mean absolute value
-    direction: Callable[[Forecaster, Window], Tensor] | None = None  # if not per_sample's own
+    direction: Callable[[Forecaster, Window], Floats] | None = None  # if not per_sample's own
     sums_sources: bool = False  # over the columns of a label; see attribute.variables
     sums_targets: bool = False
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import torch
+import numpy.typing as npt
 import xarray as xr
-from torch import Tensor
 
 from forecause.attribute.of_variables import VariableRelevance
 from forecause.attribute.readouts import Readout, find_readout, gradient
 from forecause.data.windows import Window, Windows
 from forecause.errors import InputError
-from forecause.forecast.forecaster import Forecaster
+from forecause.forecast.forecaster import Floats, Forecaster
 from forecause.graph.axes import by_lag, labelled_together
 from forecause.progress import QUIET, Progress
 
@@ -33,9 +32,9 @@ def relevance(
     chosen = find_readout(readout)
     windows = _enough(forecaster, windows, chosen)
     stream = RelevanceStream(chosen.power)
-    for window in _batches(forecaster, windows):
-        direction = chosen.direction(forecaster, window).detach() if chosen.direction else None
-        signed = chosen.per_sample(forecaster, window).detach()
+    for window in _batches(windows):
+        direction = chosen.direction(forecaster, window) if chosen.direction else None
+        signed = chosen.per_sample(forecaster, window)
         if forecaster.labels:
             signed, direction = _of_variables(forecaster, chosen, signed, direction)
         stream.add(signed, direction)
@@ -60,19 +59,19 @@ def cross_fitted(
     chosen, pairs = find_readout(readout), len(forecasters) * (len(forecasters) - 1)
     stream = RelevanceStream(power=1)
     columns = chosen.columns(forecasters[0]) if forecasters[0].labels else None
-    for window in _batches(forecasters[0], windows):
-        each = [chosen.per_sample(f, window).detach() for f in forecasters]
-        signed = torch.stack([columns.signed(one) for one in each] if columns else each)
+    for window in _batches(windows):
+        each = [chosen.per_sample(f, window) for f in forecasters]
+        signed = np.stack([columns.signed(one) for one in each] if columns else each)
         # sum over a != b of g_a g_b = (sum g)^2 - sum g^2
-        products = (signed.sum(0).square() - signed.square().sum(0)) / pairs
+        products = (np.square(signed.sum(0)) - np.square(signed).sum(0)) / pairs
         stream.add(columns.energies(products) if columns else products)
         progress.step("reading out the parts", stream.count / len(windows))
     return stream.result(windows.panel.coding.variables)["effect"].rename("relevance")
 
 
 def _of_variables(
-    forecaster: Forecaster, readout: Readout, signed: Tensor, direction: Tensor | None
-) -> tuple[Tensor, Tensor]:
+    forecaster: Forecaster, readout: Readout, signed: Floats, direction: Floats | None
+) -> tuple[Floats, Floats]:
     """Relevance and direction of variables from those of columns."""
     columns = readout.columns(forecaster)
     comparable = columns.signed(signed)
@@ -88,16 +87,13 @@ def _enough(forecaster: Forecaster, windows: Windows, readout: Readout) -> Windo
     if readout.per_sample is gradient and forecaster.is_straight:
         return windows.at(np.arange(min(len(windows), 1)))
     steps, variables = windows.shape
-    return windows.spread(max(LEAST_WINDOWS, READ_NUMBERS // (steps * variables**2)))
+    return windows.thin(max(LEAST_WINDOWS, READ_NUMBERS // (steps * variables**2)))
 
 
-def _batches(forecaster: Forecaster, windows: Windows) -> Iterator[Window]:
-    """Windows on the forecaster's device, few enough for their relevance to fit in memory."""
+def _batches(windows: Windows) -> Iterator[Window]:
+    """All windows, few enough at a time for their relevance to fit in memory."""
     steps, variables = windows.shape
-    size = max(1, min(512, BATCH_NUMBERS // (steps * variables**2)))
-    device = next(iter(forecaster.state_dict().values())).device
-    for batch in windows.batches(size):
-        yield batch.to(device)
+    return windows.batches(max(1, min(512, BATCH_NUMBERS // (steps * variables**2))))
 
 
 class RelevanceStream:
@@ -109,23 +105,23 @@ class RelevanceStream:
     def __init__(self, power: int) -> None:
         self.power = power
         self.count = 0
-        self.sums: dict[str, Tensor] = {}
+        self.sums: dict[str, npt.NDArray[np.float64]] = {}
         self.counts: dict[str, int] = {}  # of the samples in every sum
 
-    def add(self, signed: Tensor, direction: Tensor | None = None) -> None:
+    def add(self, signed: Floats, direction: Floats | None = None) -> None:
         """Take in one batch; effect and sign are those of `direction` if it is given, and NaN
         where that is."""
         direction = signed if direction is None else direction
-        magnitude = signed.abs().pow(self.power)
-        every = -(-magnitude[0].numel() // MOST_RANKED)
+        magnitude = np.abs(signed) if self.power == 1 else np.abs(signed) ** self.power
+        every = -(-magnitude[0].size // MOST_RANKED)
         rank = _ranks(magnitude[::every])
         self.count += len(signed)
         self._sum("relevance", magnitude)
-        self._sum("squared", magnitude.double().square())
+        self._sum("squared", np.square(magnitude, dtype=np.float64))
         self._sum("effect", direction)
-        self._sum("sign", torch.where(direction.isnan(), direction, direction.sign()))
+        self._sum("sign", np.sign(direction))
         self._sum("mean_rank", rank)
-        self._sum("squared_rank", rank.square())
+        self._sum("squared_rank", np.square(rank))
 
     def result(self, variables: Sequence[str]) -> xr.Dataset:
         """Means over samples, each (target, source, lag).
@@ -145,16 +141,17 @@ class RelevanceStream:
         }
         return labelled_together(found, variables, {"samples": self.count})
 
-    def _sum(self, name: str, values: Tensor) -> None:
-        total = values.sum(0, dtype=torch.float64).cpu()
+    def _sum(self, name: str, values: Floats) -> None:
+        total = values.sum(0, dtype=np.float64)
         self.sums[name] = self.sums[name] + total if name in self.sums else total
         self.counts[name] = self.counts.get(name, 0) + len(values)
 
 
-def _ranks(magnitude: Tensor) -> Tensor:
+def _ranks(magnitude: Floats) -> Floats:
     """Rank 1 (weakest) .. candidates (strongest) within each sample and target."""
-    flat = magnitude.flatten(2)
-    order = flat.argsort(dim=2, stable=True)
-    places = torch.arange(1, flat.shape[2] + 1, dtype=flat.dtype, device=flat.device)
-    ranks = torch.empty_like(flat).scatter_(2, order, places.expand_as(flat))
-    return ranks.view_as(magnitude)
+    flat = magnitude.reshape(*magnitude.shape[:2], -1)
+    order = np.argsort(flat, axis=2, kind="stable")
+    places = np.arange(1, flat.shape[2] + 1, dtype=flat.dtype)
+    ranks = np.empty_like(flat)
+    np.put_along_axis(ranks, order, np.broadcast_to(places, flat.shape), axis=2)
+    return ranks.reshape(magnitude.shape)

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from forecause._version import __version__
-from forecause.cli import on_data, on_runs, on_systems  # commands register themselves
+from forecause.cli.commands import Commands
 from forecause.cli.ending import (
     Interrupted,
     fail,
@@ -19,10 +19,18 @@ from forecause.cli.ending import (
     under_torchrun,
     watch_signals,
 )
-from forecause.cli.options import app
-from forecause.voice import speaking_flags
 
-__all__ = ["app", "main", "on_data", "on_runs", "on_systems"]
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="forecause",
+    cls=Commands,
+    help="Train a forecaster on your time series and read the lagged causal graph out of it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
 
 
 @app.callback(invoke_without_command=True)
@@ -33,7 +41,9 @@ def root(
     if version:
         typer.echo(f"forecause {__version__}")
         raise typer.Exit
-    context.with_resource(speaking_flags())
+    from forecause.advice import advising_flags
+
+    context.with_resource(advising_flags())
     shared = context.invoked_subcommand in ("discover", "evaluate")
     if under_torchrun() and os.environ.get("RANK") != "0" and not shared:
         raise typer.Exit  # rank 0 does it alone

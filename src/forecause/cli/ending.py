@@ -90,6 +90,6 @@ def under_torchrun() -> bool:
 def _last_word() -> AbstractContextManager[bool]:
     if not under_torchrun():
         return nullcontext(True)
-    from forecause.forecast.training.distributed import last_word
+    from forecause.networks.distributed import last_word
 
     return last_word()

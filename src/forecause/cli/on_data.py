@@ -3,170 +3,190 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from warnings import catch_warnings, simplefilter
 
 import typer
 
+from forecause.cli.configuring import configuration
 from forecause.cli.options import (
+    EDGES,
+    MODEL,
+    RUN,
+    AskedSeed,
+    ConfigFile,
     Data,
     Device,
+    Domain,
+    Every,
     Forecaster,
+    Labels,
+    Missing,
     Quiet,
     Ray,
-    Seed,
-    app,
+    Rows,
+    Season,
+    Series,
+    Setting,
+    Time,
     asked_workers,
+    names,
     one_or_all,
     power_workers,
 )
-from forecause.cli.table_options import InPanels, with_table_options
 from forecause.cli.writing import Force, Out, Output
-from forecause.config import ByName, HeadChoice, PresetName, ReadoutName, RuleName
+from forecause.config import PresetName, ReadoutName, RuleName
 from forecause.errors import ForecauseWarning
 
 
-@app.command(cls=InPanels)
-@with_table_options
 def discover(
     data: Data,
-    table: dict[str, Any],
+    time: Time = None,
+    series: Series = None,
+    domain: Domain = None,
+    labels: Labels = None,
+    missing: Missing = None,
+    every: Every = None,
+    rows: Rows = None,
+    season: Season = None,
     max_lag: Annotated[
-        str,
-        typer.Option(help="The longest delay to look for, in rows; auto proposes one."),
-    ] = "5",
-    out: Out = None,
-    force: Force = False,
-    forecaster: Forecaster = "auto",
+        str | None,
+        typer.Option(
+            help="The longest delay to look for, in rows; auto proposes one.  [default: 5]",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    forecaster: Forecaster = None,
     preset: Annotated[
-        PresetName,
+        PresetName | None,
         typer.Option(
             help="paper: the published model, readout and rule; paper-shallow: with one layer. "
-            "quick: at most 1,000 steps. sparse: a penalty on gradients, for few rows."
+            "quick: at most 1,000 steps. sparse: a penalty on gradients, for few rows.",
+            rich_help_panel=MODEL,
         ),
-    ] = "default",
+    ] = None,
     weights: Annotated[
         str | None,
         typer.Option(
             help="Weights to start from: for pretrained what forecause pretrain wrote instead of "
-            "those that come with it, for chronos a folder or a hub id."
+            "those that come with it, for chronos a folder or a hub id.",
+            rich_help_panel=MODEL,
         ),
     ] = None,
-    head: Annotated[
-        HeadChoice,
-        typer.Option(
-            help="What is learned of the distribution: mse the mean, gaussian the variance too, "
-            "mixture any shape, auto whichever predicts better."
-        ),
-    ] = "mse",
+    regimes: Annotated[
+        str | None,
+        typer.Option(help="Find unknown regimes: auto, or how many.", rich_help_panel=MODEL),
+    ] = None,
     readout: Annotated[
         ReadoutName | None,
         typer.Option(
-            help="How relevance is read.  [default: gradient, or score with another head than mse]"
+            help="How relevance is read.  [default: gradient, or score with another head than mse]",
+            rich_help_panel=EDGES,
         ),
     ] = None,
-    cross_fit: Annotated[
-        int, typer.Option(help="Read from this many models fitted on disjoint time; 0: one.")
-    ] = 0,
     select: Annotated[
-        RuleName | None, typer.Option(help="How edges are chosen.  [default: auto]")
+        RuleName | None,
+        typer.Option(help="How edges are chosen.  [default: auto]", rich_help_panel=EDGES),
     ] = None,
-    k: Annotated[int | None, typer.Option(help="Edges of top-k and global-top-k.")] = None,
-    by: Annotated[
-        ByName | None,
-        typer.Option(
-            help="What top-k and global-top-k compare: scores, mean ranks over windows, or ranks "
-            "over their standard deviation.  [default: score]"
-        ),
+    k: Annotated[
+        int | None,
+        typer.Option(help="Edges of top-k and global-top-k.", rich_help_panel=EDGES),
     ] = None,
     fdr: Annotated[
         float | None,
         typer.Option(
             help="Accepted share of false edges.  [default: 0.02; with few rows 0.05, or 0.1 where "
-            "links are weak]"
+            "links are weak]",
+            rich_help_panel=EDGES,
         ),
-    ] = None,
-    per_series: Annotated[
-        bool, typer.Option("--per-series", help="Also a graph for every series.")
-    ] = False,
-    domain_input: Annotated[
-        bool | None,
-        typer.Option(
-            help="Tell the forecaster which domain a row is in.  [default: yes, but not with "
-            "--preset paper]"
-        ),
-    ] = None,
-    regimes: Annotated[
-        str | None, typer.Option(help="Find unknown regimes: auto, or how many.")
     ] = None,
     forbid: Annotated[
         list[str] | None,
         typer.Option(
-            help="An edge that cannot be, like 'rain <- *' or 'a -> b @ 1-3'; repeatable."
+            help="An edge that cannot be, like 'rain <- *' or 'a -> b @ 1-3'; repeatable.",
+            rich_help_panel=EDGES,
         ),
     ] = None,
     require: Annotated[
-        list[str] | None, typer.Option(help="An edge that must be, like 'a -> b @ 1'; repeatable.")
+        list[str] | None,
+        typer.Option(
+            help="An edge that must be, like 'a -> b @ 1'; repeatable.", rich_help_panel=EDGES
+        ),
     ] = None,
     knowledge: Annotated[
-        Path | None, typer.Option(help="File with lines 'forbid RULE' and 'require RULE'.")
+        Path | None,
+        typer.Option(
+            help="File with lines 'forbid RULE' and 'require RULE'.", rich_help_panel=EDGES
+        ),
     ] = None,
-    season: Annotated[
-        str,
-        typer.Option(help="Cycles to take out: auto finds them, none, or periods in rows: 24,168."),
-    ] = "auto",
-    seed: Seed = 0,
-    device: Device = "auto",
+    out: Out = None,
+    force: Force = False,
     json: Annotated[
         Path | None,
         typer.Option(
-            help="Also write the graph as JSON to this file; - writes it to standard output."
+            help="Also write the graph as JSON to this file; - writes it to standard output.",
+            rich_help_panel=RUN,
         ),
     ] = None,
     power: Annotated[
-        bool, typer.Option("--power", help="Also measure which edges can be found; takes longer.")
+        bool,
+        typer.Option(
+            "--power",
+            help="Also measure which edges can be found; takes longer.",
+            rich_help_panel=RUN,
+        ),
     ] = False,
+    seed: AskedSeed = None,
+    device: Device = None,
     budget: Annotated[
         str | None,
         typer.Option(
-            help="Time to keep to, like 90s or 10m: models, steps and windows are chosen to fit."
+            help="Time to keep to, like 90s or 10m: models, steps and windows are chosen to fit.",
+            rich_help_panel=RUN,
         ),
     ] = None,
     ray: Ray = None,
+    config: ConfigFile = None,
+    setting: Setting = None,
     quiet: Quiet = False,
 ) -> None:
     """Find which variable drives which, with which delay. Writes a report."""
     from forecause.edges.knowledge import read_knowledge
     from forecause.files import examine_file
-    from forecause.forecast.training.distributed import joined
     from forecause.method import discover as run
+    from forecause.networks.distributed import joined
     from forecause.report import terminal
 
     forbidden, required = read_knowledge(knowledge) if knowledge else ((), ())
-    options: dict[str, Any] = dict(
-        max_lag=_lags(max_lag),
-        forecaster=None if forecaster == "auto" else forecaster,  # a preset may name one
-        preset=preset,
-        weights=weights,
-        head=head,
-        readout=readout,
-        cross_fit=cross_fit,
-        domain_input=domain_input,
-        select=select,
-        k=k,
-        by=by,
-        fdr=fdr,
-        per_series=per_series or None,
-        regimes=regimes,
-        forbid=(*forbidden, *(forbid or ())),
-        require=(*required, *(require or ())),
-        **table,
-        season=None if season == "auto" else season,
-        seed=seed,
-        device=device,
-        budget=budget,
+    asked = configuration(
+        config,
+        setting,
+        {
+            "time": time,
+            "series": series,
+            "domain": domain,
+            "labels": names(labels),
+            "missing": names(missing),
+            "every": every,
+            "rows": rows,
+            "season": season,
+            "max_lag": _lags(max_lag),
+            "forecaster": forecaster,
+            "preset": preset,
+            "weights": weights,
+            "regimes": regimes,
+            "readout": readout,
+            "select": select,
+            "k": k,
+            "fdr": fdr,
+            "forbid": (*forbidden, *(forbid or ())) or None,
+            "require": (*required, *(require or ())) or None,
+            "seed": seed,
+            "device": device,
+            "budget": budget,
+        },
     )
-    output = Output.examined(out, data, options, force)
+    output = Output.examined(out, data, asked, force)
     to_stdout = str(json) == "-"
     if json and not to_stdout:
         examine_file(json)
@@ -174,7 +194,7 @@ def discover(
         workers = asked_workers(ray, None)
         with catch_warnings():  # doubts are printed first of all
             simplefilter("ignore", ForecauseWarning)
-            found = run(one_or_all(data), **options, workers=workers, progress=progress)
+            found = run(one_or_all(data), workers=workers, progress=progress, config=asked)
         if power:
             found = found.with_power(progress=progress, workers=power_workers(found, ray))
         progress.step("writing the results", 0.0)
@@ -188,51 +208,86 @@ def discover(
             typer.echo(found.graph.to_json(), nl=False)
 
 
-@app.command(cls=InPanels)
-@with_table_options
 def evaluate(
     data: Data,
-    table: dict[str, Any],
-    max_lag: Annotated[int, typer.Option(help="How many rows back the forecaster looks.")] = 5,
-    steps: Annotated[int, typer.Option(help="Rows to forecast from each origin.")] = 12,
-    origins: Annotated[int, typer.Option(help="Places to forecast from, in every series.")] = 5,
+    time: Time = None,
+    series: Series = None,
+    domain: Domain = None,
+    labels: Labels = None,
+    missing: Missing = None,
+    every: Every = None,
+    rows: Rows = None,
     season: Annotated[
-        str, typer.Option(help="Rows of a season; auto finds it, none: no.")
+        str, typer.Option(help="Rows of a season; auto finds it, none: no.", rich_help_panel="Data")
     ] = "auto",
+    max_lag: Annotated[
+        int | None,
+        typer.Option(
+            help="How many rows back the forecaster looks.  [default: 5]", rich_help_panel=MODEL
+        ),
+    ] = None,
+    forecaster: Forecaster = None,
+    preset: Annotated[
+        PresetName | None, typer.Option(help="quick: shorter training.", rich_help_panel=MODEL)
+    ] = None,
     refit: Annotated[
         Literal["auto", "first", "every"],
-        typer.Option(help="Fit at every origin or the first alone.  auto: every, if it is quick."),
+        typer.Option(
+            help="Fit at every origin or the first alone.  auto: every, if it is quick.",
+            rich_help_panel=MODEL,
+        ),
     ] = "auto",
-    forecaster: Forecaster = "auto",
-    preset: Annotated[PresetName, typer.Option(help="quick: shorter training.")] = "default",
-    seed: Seed = 0,
-    device: Device = "auto",
+    steps: Annotated[
+        int, typer.Option(help="Rows to forecast from each origin.", rich_help_panel=RUN)
+    ] = 12,
+    origins: Annotated[
+        int, typer.Option(help="Places to forecast from, in every series.", rich_help_panel=RUN)
+    ] = 5,
+    seed: AskedSeed = None,
+    device: Device = None,
+    config: ConfigFile = None,
+    setting: Setting = None,
     out: Annotated[
-        Path | None, typer.Option(help="Also write the errors by step to this CSV file.")
+        Path | None,
+        typer.Option(help="Also write the errors by step to this CSV file.", rich_help_panel=RUN),
     ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Forecast held-out rows, beside seasonal naive and a VAR."""
-    from forecause import Panel
+    from forecause.data.panel import Panel
     from forecause.evaluate import rolling_origin
-    from forecause.forecast.training.distributed import joined
+    from forecause.networks.distributed import joined
     from forecause.report import terminal
 
-    left = {name: table.pop(name) for name in ("trend", "difference")}
-    panel = Panel.of(one_or_all(data), **table)
+    length = _season(season)
+    asked = configuration(
+        config,
+        setting,
+        {
+            "time": time,
+            "series": series,
+            "domain": domain,
+            "labels": names(labels),
+            "missing": names(missing),
+            "every": every,
+            "rows": rows,
+            "season": None if length == "auto" else length or "none",
+            "max_lag": max_lag,
+            "forecaster": forecaster,
+            "preset": preset,
+            "seed": seed,
+            "device": device,
+        },
+    )
+    panel = Panel.of(one_or_all(data), **asked.data.reading)
     with joined() as ranks, terminal.progress(quiet or not ranks.first) as progress:
         found = rolling_origin(
             panel,
-            max_lag,
             steps=steps,
             origins=origins,
-            season=_season(season),
+            season=length,
             refit=refit,
-            forecaster=forecaster,
-            preset=preset,
-            **left,
-            seed=seed,
-            device=device,
+            config=asked,
             progress=progress,
         )
         if out and ranks.first:
@@ -241,9 +296,9 @@ def evaluate(
         terminal.show_evaluation(found)
 
 
-def _lags(text: str) -> int | Literal["auto"]:
-    if text == "auto":
-        return "auto"
+def _lags(text: str | None) -> int | Literal["auto"] | None:
+    if text is None or text == "auto":
+        return "auto" if text else None
     if not text.lstrip("-").isdecimal():
         raise typer.BadParameter(f"expected a whole number or auto, found {text!r}.")
     return int(text)

@@ -7,12 +7,11 @@ from typing import Annotated
 
 import typer
 
-from forecause.cli.options import AsJson, Folder, Quiet, Ray, Seed, app, one_or_all, power_workers
+from forecause.cli.options import AsJson, Folder, Quiet, Ray, Seed, one_or_all, power_workers
 from forecause.cli.writing import Force, Output
 from forecause.config import InstantaneousName
 
 
-@app.command()
 def report(
     folder: Folder,
     compare: Annotated[
@@ -38,7 +37,6 @@ def report(
     typer.echo(str(page))
 
 
-@app.command()
 def effect(
     folder: Folder,
     source: Annotated[str, typer.Argument(help="The variable that is raised.")],
@@ -60,7 +58,6 @@ def effect(
     terminal.show_effects(found, [found.effect(source, target, int(one)) for one in lags], json)
 
 
-@app.command()
 def forecast(
     folder: Folder,
     steps: Annotated[int, typer.Option(help="How many rows ahead.")] = 12,
@@ -103,7 +100,6 @@ def _held(text: str) -> tuple[str, float | str]:
         return name, value
 
 
-@app.command()
 def refine(
     folder: Folder,
     latent: Annotated[
@@ -149,7 +145,6 @@ def refine(
     terminal.show_discovery(found, written)
 
 
-@app.command()
 def power(
     folder: Folder,
     repeats: Annotated[
@@ -178,7 +173,6 @@ def power(
     terminal.show_power(found, as_json=json)
 
 
-@app.command()
 def score(
     predicted: Annotated[Path, typer.Argument(help="A run's folder, graph.json or report.html.")],
     truth: Annotated[Path, typer.Argument(help="Another one to compare it with: the truth.")],

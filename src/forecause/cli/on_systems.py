@@ -7,11 +7,10 @@ from typing import Annotated
 
 import typer
 
-from forecause.cli.options import Quiet, Seed, app
+from forecause.cli.options import Quiet, Seed
 from forecause.cli.writing import Force, Output
 
 
-@app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("forecause-demo"),
     force: Force = False,
@@ -40,7 +39,6 @@ def demo(
     terminal.show_scores(score_graph(found.graph, system.graph))
 
 
-@app.command()
 def simulate(
     out: Annotated[Path, typer.Option(help="Folder for data.csv and graph.json.")],
     nodes: Annotated[int, typer.Option(help="Number of variables.")] = 10,

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the app they belong to."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -9,32 +9,95 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from forecause.cli.ending import under_torchrun
-from forecause.cli.plugins import Commands
 from forecause.config import ForecasterName
+from forecause.config.spelling import split_by_comma
 from forecause.errors import InputError
 
 if TYPE_CHECKING:
     from forecause.discovery import Discovery
     from forecause.resources.workers import Workers
 
-app = typer.Typer(
-    name="forecause",
-    cls=Commands,
-    help="Train a forecaster on your time series and read the lagged causal graph out of it.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+DATA, MODEL, EDGES, RUN = "Data", "Model", "Edges", "Run"  # panels of the help
 
 Data = Annotated[
     list[Path],
-    typer.Argument(help="CSV, TSV, Parquet, Feather, NPY, NPZ or NetCDF; a series each."),
+    typer.Argument(help="CSV, TSV, Excel, Parquet, Feather, NPY, NPZ or NetCDF; a series each."),
+]
+Time = Annotated[str | None, typer.Option(help="Column with the time.", rich_help_panel=DATA)]
+Series = Annotated[
+    str | None, typer.Option(help="Column that tells series apart.", rich_help_panel=DATA)
+]
+Domain = Annotated[
+    str | None,
+    typer.Option(
+        help="Column with known regimes; discover gives each a graph.", rich_help_panel=DATA
+    ),
+]
+Labels = Annotated[
+    str | None,
+    typer.Option(
+        help="Columns that hold labels, not numbers; several by comma.", rich_help_panel=DATA
+    ),
+]
+Missing = Annotated[
+    str | None,
+    typer.Option(
+        help="Cells that stand for a missing value, like -9999; several by comma.",
+        rich_help_panel=DATA,
+    ),
+]
+Every = Annotated[
+    str | None,
+    typer.Option(
+        help="Put the rows on a regular grid of this step: 15min, 1h, 1d.", rich_help_panel=DATA
+    ),
+]
+Rows = Annotated[
+    str | None,
+    typer.Option(
+        help="Rows to explain: a column of truth values, or \"season == 'winter'\".",
+        rich_help_panel=DATA,
+    ),
+]
+Season = Annotated[
+    str | None,
+    typer.Option(
+        help="Cycles to take out: auto finds them, none, or periods in rows: 24,168.  "
+        "[default: auto]",
+        rich_help_panel=DATA,
+    ),
 ]
 Forecaster = Annotated[
-    ForecasterName, typer.Option(help="What predicts; auto takes the best per variable.")
+    ForecasterName | None,
+    typer.Option(
+        help="What predicts.  [default: auto, the best for each variable]", rich_help_panel=MODEL
+    ),
 ]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
+Device = Annotated[
+    str | None, typer.Option(help="auto, cpu, cuda or mps.  [default: auto]", rich_help_panel=RUN)
+]
+AskedSeed = Annotated[
+    int | None,
+    typer.Option(help="The same seed gives the same result.  [default: 0]", rich_help_panel=RUN),
+]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        help="Options from a run.json, or from a JSON file of its settings; flags replace them.",
+        rich_help_panel=RUN,
+    ),
+]
+Setting = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="GROUP.NAME=VALUE",
+        help="Any other option, like data.gaps=drop, forecasting.held_out=0.3, forecaster.hidden=64"
+        " or thresholds.edges.least_share=0.001; repeatable.",
+        rich_help_panel=RUN,
+    ),
+]
 Folder = Annotated[Path, typer.Argument(help="A folder written by discover.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same result.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
@@ -47,10 +110,10 @@ def one_or_all(data: list[Path]) -> Path | list[Path]:
 
 
 def names(text: str | None) -> list[str] | None:
-    """`a,b` as a list; None stays None."""
+    """`a,b` as a list; None stays None. A name with a comma is quoted, as in CSV: `"a,b",c`."""
     if text is None:
         return None
-    found = [part.strip() for part in text.split(",") if part.strip()]
+    found = split_by_comma(text)
     if not found:
         raise InputError(f"Expected names joined by commas, found {text!r}.")
     return found

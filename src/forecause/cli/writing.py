@@ -1,11 +1,11 @@
-"""Where the command writes a run: decided and examined before any work, kept to afterwards."""
+"""The folder that the command writes a run to, chosen and checked before the run begins."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -27,11 +27,19 @@ def _path(text: str | Path) -> Path:
 Out = Annotated[
     Path | None,
     typer.Option(
-        parser=_path, metavar="PATH", help="Folder for the results.  [default: DATA-forecause]"
+        parser=_path,
+        metavar="PATH",
+        help="Folder for the results.  [default: DATA-forecause]",
+        rich_help_panel="Run",
     ),
 ]
 Force = Annotated[
-    bool, typer.Option("--force", help="Replace whatever the folder for the results holds.")
+    bool,
+    typer.Option(
+        "--force",
+        help="Replace whatever the folder for the results holds.",
+        rich_help_panel="Run",
+    ),
 ]
 
 
@@ -44,15 +52,12 @@ class Output:
 
     @classmethod
     def examined(
-        cls, out: Path | None, data: Sequence[Path], options: Mapping[str, Any], force: bool = False
+        cls, out: Path | None, data: Sequence[Path], config: Config, force: bool = False
     ) -> Output:
         """The folder asked for, or one named after the data that is free or holds the same run."""
-        from forecause.config import Config
         from forecause.errors import InputError
         from forecause.files import examine_output
-        from forecause.forecast import models  # noqa: F401 - the configuration asks for them
 
-        config = Config.of(**options)
         if out is not None:
             examine_output(out)
             held = None if force else _held(out, config, data)

@@ -1,9 +1,8 @@
-"""Everything that can be asked for: typed, in four groups, checked before any work begins.
+"""Everything that can be asked for: typed, in groups, checked before any work begins.
 
-`Config.of(max_lag=3, forecaster="mlp", select="top-k", k=2)` takes the options by their plain
-names, applies the preset, and either gives a configuration that is whole and consistent or raises
-an InputError that names the conflict. Nothing here imports torch, so the command can list the
-choices at once.
+`Config(max_lag=3, forecaster="mlp", select="top-k", k=2)` takes the options by their plain names,
+applies the preset, and either gives a configuration that is whole and consistent or raises an
+InputError that names the conflict. The numbers that decide a result are its `thresholds`.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from forecause.config.options import (
     GROUP_OF,
@@ -19,12 +18,12 @@ from forecause.config.options import (
     USUAL_K,
     DataOptions,
     EdgeOptions,
-    FalseDiscovery,
     ForecastOptions,
     GlobalTopK,
     RunOptions,
     SelectionRule,
     TopK,
+    head_of,
     normalised,
     parse_budget,
     rule_texts,
@@ -49,7 +48,9 @@ from forecause.config.spec import (
     Settings,
     TrendName,
     check_names,
+    first_mistake,
 )
+from forecause.config.thresholds import THRESHOLDS, Thresholds
 from forecause.errors import InputError
 
 __all__ = [
@@ -57,15 +58,16 @@ __all__ = [
     "EVERY_READOUT",
     "GROUPS",
     "GROUP_OF",
+    "OPTION_NAMES",
     "PLAIN_READOUTS",
     "PRESETS",
+    "THRESHOLDS",
     "USUAL_K",
     "WITHOUT_ATTENTION",
     "ByName",
     "Config",
     "DataOptions",
     "EdgeOptions",
-    "FalseDiscovery",
     "ForecastOptions",
     "ForecasterName",
     "ForecasterSpec",
@@ -82,6 +84,7 @@ __all__ = [
     "SeasonName",
     "SelectionRule",
     "Settings",
+    "Thresholds",
     "TopK",
     "TrendName",
     "check",
@@ -91,6 +94,14 @@ __all__ = [
 ]
 
 LARGEST_LAG = 100_000  # longer windows than any machine could hold
+UNGROUPED = ("max_lag", "thresholds")
+OPTION_NAMES = (*UNGROUPED, *GROUP_OF)
+BRINGING = (
+    "preset",
+    "forecaster",
+    "weights",
+    "head",
+)  # options that bring others, see _with_preset
 
 PAPER: dict[str, Any] = {
     "forecaster": "transformer",
@@ -113,12 +124,15 @@ PRESETS: dict[str, dict[str, Any]] = {
 class Config(Settings):
     """All that decides a run besides the data; saved with it.
 
+    Options come by their plain names, `fc.Config(max_lag=3, trend="none")`, and are held in groups,
+    `config.data.trend`. An option that is None counts as not asked for.
+
     Examples
     --------
     >>> import forecause as fc
-    >>> config = fc.Config.of(max_lag=3, forecaster="linear", fdr=0.1)
-    >>> config.max_lag, config.edges.fdr
-    (3, 0.1)
+    >>> config = fc.Config(max_lag=3, forecaster="linear", fdr=0.1, held_out=0.3)
+    >>> config.max_lag, config.edges.fdr, config.forecasting.held_out
+    (3, 0.1, 0.3)
     """
 
     max_lag: Annotated[int, Field(ge=1, le=LARGEST_LAG)] | Literal["auto"] = 5
@@ -126,58 +140,73 @@ class Config(Settings):
     forecasting: ForecastOptions = ForecastOptions()
     edges: EdgeOptions = EdgeOptions()
     run: RunOptions = RunOptions()
+    thresholds: Thresholds = THRESHOLDS
 
-    @classmethod
-    def of(cls, base: Config | None = None, /, **asked: Any) -> Config:
-        """A configuration from plain option names; `base` gives those that are not asked for.
-
-        An option that is None counts as not asked for. Conflicts are InputErrors.
-        """
-        if base is not None and not isinstance(base, Config):
-            raise InputError(f"config must be a forecause.Config, found {type(base).__name__}.")
+    def __init__(self, **asked: Any) -> None:
         named = {name: value for name, value in asked.items() if value is not None}
-        check_names(named, ("max_lag", *GROUP_OF))
-        if base is not None:
-            named = base.changed() | named
+        check_names(named, OPTION_NAMES)
         try:
             named = normalised(named)
         except OverflowError:
             raise InputError("A number among the options is too large to be used.") from None
-        flat = _with_preset(named)
-        grouped: dict[str, Any] = {group: {} for group in GROUPS}
-        for name, value in flat.items():
-            if name != "max_lag":
-                grouped[GROUP_OF[name]][name] = value
+        complete = _with_preset(named)
+        grouped: dict[str, dict[str, Any]] = {group: {} for group in GROUPS}
+        whole = {name: complete.pop(name) for name in UNGROUPED if name in complete}
+        if "thresholds" in whole:
+            whole["thresholds"] = Thresholds.of(whole["thresholds"])
+        for name, value in complete.items():
+            grouped[GROUP_OF[name]][name] = value
         groups = {name: GROUPS[name].checked(**values) for name, values in grouped.items()}
-        lag = {"max_lag": flat["max_lag"]} if "max_lag" in flat else {}
-        config = cls.checked(**lag, **groups)
-        check(config, named)
-        return config
+        try:
+            super().__init__(**whole, **groups)
+        except ValidationError as error:
+            raise first_mistake(error) from None
+        check(self, named)
+
+    @classmethod
+    def of(cls, base: Config | None = None, /, **asked: Any) -> Config:
+        """The configuration `base` with the options replaced that are asked for."""
+        if base is None:
+            return cls(**asked)
+        if not isinstance(base, Config):
+            raise InputError(f"config must be a forecause.Config, found {type(base).__name__}.")
+        kept = base.changed()
+        if head_of(asked.get("forecaster")) is not None:
+            kept.pop("head", None)
+        return cls(**kept | {name: value for name, value in asked.items() if value is not None})
 
     def flat(self) -> dict[str, Any]:
         """All options by their plain names, as `of` takes them."""
-        found: dict[str, Any] = {"max_lag": self.max_lag}
+        options: dict[str, Any] = {name: getattr(self, name) for name in UNGROUPED}
         for group in GROUPS:
             part = getattr(self, group)
-            found |= {name: getattr(part, name) for name in type(part).model_fields}
-        return found
+            options |= {name: getattr(part, name) for name in type(part).model_fields}
+        return options
 
     def changed(self) -> dict[str, Any]:
-        """The options that differ from the defaults, by their plain names."""
-        usual = type(self)().flat()
-        return {name: value for name, value in self.flat().items() if value != usual[name]}
+        """The options that differ from what their preset brings, by their plain names.
+
+        `Config(**config.changed())` is the same configuration.
+        """
+        bringing = {name: getattr(self.forecasting, name) for name in BRINGING}
+        usual, brought = Config().flat(), Config(**bringing).flat()
+        return {
+            name: value
+            for name, value in self.flat().items()
+            if value != (usual if name in BRINGING else brought)[name]
+        }
 
     def with_options(self, **changes: Any) -> Config:
         """The same with some options replaced by what was found out, such as the lag window."""
-        found = self
+        config = self
         for name, value in changes.items():
-            if name == "max_lag":
-                found = found.model_copy(update={"max_lag": value})
+            if name in UNGROUPED:
+                config = config.model_copy(update={name: value})
                 continue
             group = GROUP_OF[name]
-            part = getattr(found, group).model_copy(update={name: value})
-            found = found.model_copy(update={group: part})
-        return found
+            part = getattr(config, group).model_copy(update={name: value})
+            config = config.model_copy(update={group: part})
+        return config
 
     @property
     def spec(self) -> type[ForecasterSpec] | None:
@@ -189,25 +218,28 @@ class Config(Settings):
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values, by the options' plain names."""
-        found = self.flat()
-        asked = found["forecaster"]
+        options = self.flat()
+        asked = options["forecaster"]
         if isinstance(asked, ForecasterSpec):
-            found["forecaster"] = {"kind": asked.kind, "settings": asked.model_dump(mode="json")}
-        return {name: list(v) if isinstance(v, tuple) else v for name, v in found.items()}
+            options["forecaster"] = {"kind": asked.kind, "settings": asked.model_dump(mode="json")}
+        options["thresholds"] = self.thresholds.model_dump(mode="json")
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in options.items()}
 
     @classmethod
     def from_json(cls, saved: Mapping[str, Any]) -> Config:
-        """Back from `to_json`, or from the settings of a run that version 0.1 saved."""
-        found = dict(saved)
-        asked = found.get("forecaster")
+        """Back from `to_json`, or from the settings of a run that an older version saved."""
+        options = dict(saved)
+        asked = options.get("forecaster")
         if isinstance(asked, Mapping):
-            found["forecaster"] = ForecasterSpec.named(asked["kind"])(**asked["settings"])
-        rule = found.get("select", "auto")
+            options["forecaster"] = ForecasterSpec.named(asked["kind"])(**asked["settings"])
+        rule = options.get("select", "auto")
         if rule not in ("top-k", "global-top-k"):  # 0.1 wrote their defaults into every run
-            found = {name: v for name, v in found.items() if name not in ("k", "by")}
+            options = {name: v for name, v in options.items() if name not in ("k", "by")}
         if rule not in ("auto", "fdr"):
-            found.pop("fdr", None)
-        return cls.of(**found)
+            options.pop("fdr", None)
+        if "thresholds" in options:
+            options["thresholds"] = Thresholds.from_json(options["thresholds"])
+        return cls(**options)
 
     @property
     def lag(self) -> int:
@@ -297,7 +329,8 @@ def _weights_sentence(kind: str) -> str:
 def _selectable() -> dict[str, type[ForecasterSpec]]:
     """The forecasters that can be chosen by name, in the order they are listed."""
     names = get_args(ForecasterName)
-    return {name: ForecasterSpec.known[name] for name in names if name in ForecasterSpec.known}
+    known = ForecasterSpec.every()
+    return {name: known[name] for name in names if name in known}
 
 
 def _with_preset(asked: dict[str, Any]) -> dict[str, Any]:
@@ -309,7 +342,8 @@ def _with_preset(asked: dict[str, Any]) -> dict[str, Any]:
     if asked.get("head", "mse") != "mse":  # a parent that drives the variance alone is invisible
         brought["readout"] = "score"  # to the gradient of the mean
     found = brought | asked
-    spec = ForecasterSpec.known.get(str(found.get("forecaster")))
+    kind = found.get("forecaster", "auto")
+    spec = ForecasterSpec.every().get(kind) if isinstance(kind, str) else None
     if "readout" not in asked and spec is not None and found.get("readout") not in spec.readouts:
         found.pop("readout", None)  # chronos, say, whose inside LRP has no rules for
     if found.get("select") in ("top-k", "global-top-k"):

@@ -138,33 +138,20 @@ class GlobalTopK(TopK):
     name: ClassVar[RuleName] = "global-top-k"
 
 
-@dataclass(frozen=True)
-class FalseDiscovery:
-    """Choose the edges that pass their tests, at this accepted share of false ones.
-
-    Examples
-    --------
-    >>> import forecause as fc
-    >>> fc.FalseDiscovery(0.1)
-    FalseDiscovery(fdr=0.1)
-    """
-
-    fdr: float | None = None
-
-    def options(self) -> dict[str, Any]:
-        """The options that this rule stands for."""
-        return {"select": "fdr", "fdr": self.fdr}
-
-
-SelectionRule = TopK | FalseDiscovery
+SelectionRule = TopK  # and GlobalTopK
 
 
 def normalised(asked: dict[str, Any]) -> dict[str, Any]:
     """Objects and texts as the fields hold them."""
     found = dict(asked)
     if isinstance(found.get("select"), SelectionRule):
-        rule = found.pop("select").options()
-        found |= {name: value for name, value in rule.items() if value is not None}
+        found |= found.pop("select").options()
+    head = head_of(found.get("forecaster"))
+    if head is not None and found.setdefault("head", head) != head:
+        raise InputError(
+            f"The forecaster asks for the head {head!r} and the configuration for "
+            f"{found['head']!r}; name one of them."
+        )
     if "regimes" in found:
         found["regimes"] = _regimes(found["regimes"])
     if "budget" in found:
@@ -181,6 +168,14 @@ def normalised(asked: dict[str, Any]) -> dict[str, Any]:
         if name in found:
             found[name] = rule_texts(found[name])
     return found
+
+
+def head_of(forecaster: Any) -> HeadChoice | None:
+    """The head that a forecaster's object asks for, `fc.MLP(head="gaussian")`; None: the usual."""
+    if not isinstance(forecaster, ForecasterSpec):
+        return None
+    head: HeadChoice = getattr(forecaster, "head", "mse")
+    return None if head == "mse" else head
 
 
 def _texts(name: str, values: Any) -> tuple[str, ...]:

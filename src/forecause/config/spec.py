@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from importlib import import_module
 from typing import Any, ClassVar, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -37,6 +38,7 @@ HowName = Literal["mean", "sum", "last"]
 SeasonName = Literal["auto", "none"]
 TrendName = Literal["auto", "none"]
 
+OWN_KINDS = "forecause.forecast.kinds"  # a layer above, imported when a forecaster is asked for
 EVERY_HEAD: tuple[str, ...] = get_args(HeadName)
 EVERY_READOUT: tuple[str, ...] = get_args(ReadoutName)
 WITHOUT_ATTENTION = tuple(r for r in EVERY_READOUT if r not in ("attention", "rollout"))
@@ -54,12 +56,16 @@ class Settings(BaseModel):
         try:
             return cls(**asked)
         except ValidationError as error:
-            first = error.errors()[0]
-            name = first["loc"][0]
-            found = repr(first["input"])
-            found = found if len(found) <= 80 else f"{found[:77]}..."
-            wrong = first["msg"].replace("Input should", "it should")
-            raise InputError(f"The setting {name}={found}: {wrong}.") from None
+            raise first_mistake(error) from None
+
+
+def first_mistake(error: ValidationError) -> InputError:
+    """What pydantic refused first, as a sentence for the user."""
+    first = error.errors()[0]
+    value = repr(first["input"])
+    value = value if len(value) <= 80 else f"{value[:77]}..."
+    wrong = first["msg"].replace("Input should", "it should")
+    return InputError(f"The setting {first['loc'][0]}={value}: {wrong}.")
 
 
 class ForecasterSpec(Settings):
@@ -106,9 +112,15 @@ class ForecasterSpec(Settings):
         return self
 
     @classmethod
+    def every(cls) -> dict[str, type[ForecasterSpec]]:
+        """All specs by name, the product's own and those of users that are imported."""
+        import_module(OWN_KINDS)  # each makes itself known there
+        return cls.known
+
+    @classmethod
     def named(cls, kind: str) -> type[ForecasterSpec]:
         """The spec with this name, or an InputError that lists the names."""
-        if kind not in cls.known:
+        if kind not in cls.known and kind not in cls.every():
             names = get_args(ForecasterName)
             raise InputError(
                 f"Unknown forecaster {kind!r}; choose one of {', '.join(names)}"
@@ -117,15 +129,15 @@ class ForecasterSpec(Settings):
         return cls.known[kind]
 
 
-def check_names(asked: Iterable[str], known: Iterable[str]) -> None:
+def check_names(asked: Iterable[str], known: Iterable[str], what: str = "option") -> None:
     """Refuse an option that does not exist, naming the nearest one that does."""
     names = list(known)
     for name in asked:
         if name not in names:
-            raise InputError(f"There is no option {name!r}{did_you_mean(name, names)}.")
+            raise InputError(f"There is no {what} {name!r}{did_you_mean(name, names)}.")
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """The end of a sentence that suggests the nearest name, if one is near."""
     close = difflib.get_close_matches(name, list(names), n=1)
-    return f"; did you mean {close[0]!r}?".rstrip("?") if close else ""
+    return f"; did you mean {close[0]!r}" if close else ""

@@ -1,6 +1,7 @@
 """The data station: from any table to a checked Panel, and from a Panel to windows."""
 
 from forecause.data.panel import Panel
-from forecause.data.windows import Scale, Windows
+from forecause.data.standardised import Scale
+from forecause.data.windows import Windows
 
 __all__ = ["Panel", "Scale", "Windows"]

@@ -6,7 +6,6 @@ A variable of labels has one indicator column per level.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Number
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from forecause.advice import Advice
 from forecause.data.variables import RARE, Label
 from forecause.errors import InputError
 
@@ -47,7 +47,8 @@ def numbers(name: str, values: npt.NDArray[Any], missing: Missing = ()) -> npt.N
         return values.astype(np.float64)
     if values.dtype.kind in "Mm":
         raise NotNumbers(
-            f"Column {name!r} holds dates ({values[0]} in row 1); remove it or name it with --time."
+            f"Column {name!r} holds dates ({values[0]} in row 1); remove it or name it with "
+            f"{Advice('time')}."
         )
     if values.dtype.kind == "c":
         raise InputError(f"Column {name!r} holds complex numbers; use their parts or their size.")
@@ -125,10 +126,10 @@ def _numbers_from_objects(
         )
     if 2 * len(odd) <= present.sum():
         others = f" and {len(odd) - 1} more such cells" if len(odd) > 1 else ""
-        option = "" if "," in str(cell) else f", or say --missing {shlex.quote(str(cell))}"
+        option = Advice("missing", (str(cell),))
         raise InputError(
             f"Column {name!r} holds numbers, but {shown} in row {row}{others}; leave the cell "
-            f"empty if the value is missing{option}."
+            f"empty if the value is missing, or say {option}."
         )
     raise NotNumbers(f"Column {name!r} holds text ({shown} in row {row}).")
 
@@ -148,7 +149,9 @@ def read_labels(name: str, values: npt.NDArray[Any], missing: Missing = ()) -> L
     cells = pd.Series(values.astype(object), dtype=object)
     absent = absent_cells(values, missing)
     if values.dtype.kind in "Mm":
-        raise InputError(f"Column {name!r} holds dates, which are no labels; name it with --time.")
+        raise InputError(
+            f"Column {name!r} holds dates, which are no labels; name it with {Advice('time')}."
+        )
     odd = [cell for cell in cells[~absent] if not isinstance(cell, str | Number | np.generic)]
     if odd:
         raise InputError(

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from forecause.data.cells import MOST_LEVELS, Missing, NotNumbers, absent_cells, numbers
+from forecause.advice import Advice
 from forecause.data.findings import Change, Problems, counted
 from forecause.data.panel import SMALLEST, column_ranges
 from forecause.data.scratch import copied, new_array, pieces
@@ -57,23 +58,21 @@ def left_out_columns(
 
 def _left_out(name: str, values: Array, reason: str) -> Change:
     if values.dtype.kind in "Mm":
-        said = (
-            f"Column {name!r} holds dates and was left out; if it is the time, say --time {name}."
-        )
-        return Change("left out", said, column=name)
+        said = f"Column {name!r} holds dates and was left out"
+        advice = Advice("time", name, "if it is the time, say {}")
+        return Change("left out", said, column=name, advice=(advice,))
     known = [str(cell) for cell in values[~absent_cells(values)]]
     odd = _no_date(known)
     if odd is not None:
-        said = (
-            f"Column {name!r} holds dates, but also {odd!r}, and was left out; if it is the time, "
-            f"mend that cell and say --time {name}."
-        )
-        return Change("left out", said, column=name)
+        said = f"Column {name!r} holds dates, but also {odd!r}, and was left out"
+        advice = Advice("time", name, "if it is the time, mend that cell and say {}")
+        return Change("left out", said, column=name, advice=(advice,))
     levels = len(set(known))
     said = f"{reason[:-1]} and was left out."
-    if 2 <= levels <= min(MOST_LEVELS, len(known) / 2):
-        said += f" It has {levels} different values: --labels {name} makes it a variable."
-    return Change("left out", said, column=name)
+    if not 2 <= levels <= min(MOST_LEVELS, len(known) / 2):
+        return Change("left out", said, column=name)
+    words = f"with its {levels} different values, {{}} makes it a variable"
+    return Change("left out", said, column=name, advice=(Advice("labels", (name,), words),))
 
 
 def _no_date(cells: Sequence[str]) -> str | None:
@@ -164,12 +163,13 @@ def _doubtful(name: str, cells: npt.NDArray[np.float64]) -> Change | None:
     codes = [code for code in codes if _far_from_rest(code, cells[cells != code])]
     if codes:
         count = int(np.isin(cells, codes).sum())
-        shown, option = (joint.join(f"{code:g}" for code in codes) for joint in (" and ", ","))
+        shown = " and ".join(f"{code:g}" for code in codes)
         said = (
-            f"Column {name!r} holds {shown} in {counted(count, 'row')}, far from its other values: "
-            f"if that stands for a missing value, say --missing {option}."
+            f"Column {name!r} holds {shown} in {counted(count, 'row')}, far from its other values"
         )
-        return Change("doubtful", said, count, name)
+        words = "if that stands for a missing value, say {}"
+        advice = Advice("missing", tuple(map(float, codes)), words)
+        return Change("doubtful", said, count, name, (advice,))
     distance = np.abs(cells - np.median(cells))
     order = np.argsort(distance)
     for count in range(1, MOST_WILD + 1):
@@ -178,13 +178,13 @@ def _doubtful(name: str, cells: npt.NDArray[np.float64]) -> Change | None:
         spread = 1.4826 * float(np.median(ordinary))
         nearest = float(distance[order[-count]])
         if spread > 0 and nearest > FAR * spread and nearest > APART * float(ordinary.max()):
-            wild_ones = sorted({f"{cell:g}" for cell in wild})
+            wild_ones = sorted(set(wild.tolist()))
             said = (
                 f"Column {name!r} holds {counted(count, 'value')} far from all others "
-                f"({', '.join(wild_ones)}). Nothing was removed; if it is an error, say --missing "
-                f"{','.join(wild_ones)}."
+                f"({', '.join(f'{cell:g}' for cell in wild_ones)}). Nothing was removed"
             )
-            return Change("doubtful", said, count, name)
+            advice = Advice("missing", tuple(wild_ones), "if it is an error, say {}")
+            return Change("doubtful", said, count, name, (advice,))
     return None
 
 

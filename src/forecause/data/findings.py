@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
+from forecause.advice import Advice, sentence
 from forecause.errors import InputError, MissingExtra
 
 ChangeKind = Literal[
@@ -19,13 +20,19 @@ MOST_SHOWN = 20  # problems listed in one message
 class Change:
     """One change of the table, or with kind `doubtful` something that was only noticed.
 
-    `sentence` tells the user; `count` is how many cells, rows or columns it concerns.
+    `seen` tells the user, `count` is how many cells, rows or columns it concerns.
     """
 
     kind: ChangeKind
-    sentence: str
+    seen: str
     count: int = 1
     column: str | None = None
+    advice: tuple[Advice, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """What happened, and what may help."""
+        return sentence(self.seen.removesuffix("."), self.advice)
 
 
 class SeveralProblems(InputError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +15,13 @@ from forecause.config import GapsName, HowName
 from forecause.data.cells import Missing
 from forecause.data.findings import Change, Problems
 from forecause.data.scratch import joined
+from forecause.data.standardised import Scale, StandardTable
 from forecause.data.variables import Label, Variables
 from forecause.errors import InputError
 
 if TYPE_CHECKING:
-    from forecause.data.seasons.course import TimeCourse
+    from forecause.data.tables import ReadingOptions
+    from forecause.seasons.course import TimeCourse
 
 CHUNK = 1 << 20  # values looked at together, so that a mapped file is never loaded whole
 SMALLEST, LARGEST = 1e-100, 1e100  # a smaller spread or larger size cannot be squared safely
@@ -57,6 +59,8 @@ class Panel:
     explained: npt.NDArray[np.bool_] | None = None  # (row,) rows that may be targets; None: all
     filled: npt.NDArray[np.bool_] | None = None  # (row, column) cells that were estimated
     course: TimeCourse | None = None  # what time explained and was taken out of the values
+    read_by: ReadingOptions | None = None  # the options of `read`, where a table was read
+    paths: tuple[str, ...] = ()  # the files it was read from, if it was
 
     def __post_init__(self) -> None:
         _check_shape(self.values, self.variables)
@@ -71,7 +75,7 @@ class Panel:
         series: str | None = None,
         domain: str | None = None,
         labels: Sequence[str] = (),
-        missing: Missing = (),
+        missing: Missing | str | float = (),
         every: str | float | None = None,
         every_how: HowName = "mean",
         rows: str | None = None,
@@ -88,14 +92,17 @@ class Panel:
         are filled linearly; other short ones by what is expected from the rows before and the
         other variables, unless `gaps` is "drop".
         """
-        from forecause.data.tables import Asked, panel_of
+        from forecause.data.tables import ReadingOptions, file_paths, panel_of
 
         names = (labels,) if isinstance(labels, str) else tuple(labels)
         cells = (missing,) if isinstance(missing, str | float | int) else tuple(missing)
-        asked = Asked(
+        options = ReadingOptions(
             *(time, series, domain, names, cells, every, every_how, rows, interpolate, gaps)
         )
-        return panel_of(data, asked)
+        if isinstance(data, Panel):
+            known = data.read_by is not None and options in (data.read_by, ReadingOptions())
+            return data if known else panel_of(data, options)
+        return replace(panel_of(data, options), read_by=options, paths=file_paths(data))
 
     @classmethod
     def from_arrays(
@@ -152,6 +159,11 @@ class Panel:
         return Variables.of(self.variables, self.labels)
 
     @property
+    def reading(self) -> dict[str, Any]:
+        """The options that the table was read with, by name; empty where none was read."""
+        return {} if self.read_by is None else asdict(self.read_by)
+
+    @property
     def rows(self) -> int:
         """Rows of all series together."""
         return int(self.values.shape[0])
@@ -179,6 +191,11 @@ class Panel:
         for part in self.chunks():
             square += _known_sum((part - mean) ** 2)
         return mean, np.sqrt(square / count)
+
+    @cached_property
+    def standardised(self) -> StandardTable:
+        """The values on one scale, shared by all windows of this panel."""
+        return StandardTable(self.values, Scale(*self.moments))
 
     def chunks(self) -> Iterator[npt.NDArray[Any]]:
         """The values in pieces of about CHUNK values, cut between rows."""

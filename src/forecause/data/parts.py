@@ -12,6 +12,7 @@ import numpy.typing as npt
 from forecause.config import HowName
 from forecause.data.cells import LabelColumn, Missing, coded, label_codes, read_labels
 from forecause.data.cleaning import doubtful_values, with_missing, without_constants
+from forecause.advice import Advice
 from forecause.data.findings import Change, Problems, counted
 from forecause.data.grid import Every, Groups, on_grid
 from forecause.data.panel import Panel, check_finite
@@ -213,8 +214,8 @@ def _gap_change(gaps: int) -> list[Change]:
     said = "1 gap in time; no window crosses it."
     if gaps > 1:
         said = (
-            f"{gaps} gaps in time; no window crosses them. If the times are uneven, --every puts "
-            "the rows on a regular grid."
+            f"{gaps} gaps in time; no window crosses them. If the times are uneven, "
+            f"{Advice('every')} puts the rows on a regular grid."
         )
     return [Change("read", said, gaps)]
 
@@ -229,9 +230,9 @@ def _together(parts: Sequence[Part]) -> list[Change]:
             key = (change.kind, change.column)
             first = found.get(key)
             where = f"In {part.series_names[0]}"
-            said = f"{where}: {change.sentence}" if first is None else first.sentence
+            said = f"{where}: {change.seen}" if first is None else first.seen
             count = change.count + (first.count if first else 0)
-            found[key] = replace(change, sentence=said, count=count)
+            found[key] = replace(change, seen=said, count=count)
     return list(found.values())
 
 

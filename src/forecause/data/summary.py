@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from forecause.data.panel import Panel
-from forecause.data.seasons.course import TimeCourse
 from forecause.data.variables import Label, Variables
 from forecause.data.windows import Window, Windows
 from forecause.errors import InputError
+
+if TYPE_CHECKING:
+    from forecause.seasons.course import TimeCourse
 
 SAMPLE_WINDOWS = 200  # kept with a run for later looks, such as interventions
 
@@ -58,7 +58,7 @@ class DataSummary:
         return Variables.of(self.columns, self.labels)
 
     @property
-    def spread(self) -> npt.NDArray[np.float64]:
+    def variable_sd(self) -> npt.NDArray[np.float64]:
         """Standard deviation of every variable, (variable,); of a label, of the level shown."""
         return np.asarray(self.sd[self.coding.shown(self.mean)])
 
@@ -90,7 +90,7 @@ class DataSummary:
             mean=windows.scale.mean,
             sd=windows.scale.sd,
             latest=latest,
-            sample=sample.rows.double().numpy(),
+            sample=sample.rows.astype(np.float64),
             sample_domain=() if sample.domain is None else tuple(sample.domain.tolist()),
             domain_windows=_domain_windows(windows),
             latest_domain=_latest_domain(panel),
@@ -102,9 +102,8 @@ class DataSummary:
     @property
     def sampled(self) -> Window:
         """The kept windows, as a forecaster reads them."""
-        rows = torch.from_numpy(self.sample.astype(np.float32))
-        domain = torch.tensor(self.sample_domain) if self.sample_domain else None
-        return Window.of(rows, domain)
+        domain = np.array(self.sample_domain) if self.sample_domain else None
+        return Window.of(self.sample.astype(np.float32), domain)
 
     def read_again(self, data: Any = None) -> Panel:
         """The data itself: as given, or read again from where it came from."""
@@ -150,9 +149,6 @@ def _rows_of_series(panel: Panel) -> list[npt.NDArray[np.int64]]:
     return np.split(order, np.cumsum(sizes)[:-1])
 
 
-def source_of(data: Any, **options: Any) -> dict[str, Any] | None:
-    """Where data was read from, if from files: their paths and the options used."""
-    several = data if isinstance(data, list | tuple) else [data]
-    if not several or not all(isinstance(one, str | Path) for one in several):
-        return None
-    return {"paths": [str(Path(one).resolve()) for one in several], **options}
+def source_of(panel: Panel) -> dict[str, Any] | None:
+    """Where the panel was read from, if from files: their paths and the options used."""
+    return {"paths": list(panel.paths), **panel.reading} if panel.paths else None

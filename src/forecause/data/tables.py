@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from forecause.advice import Advice
 from forecause.config import GapsName, HowName
 from forecause.data.cells import Missing, label_codes
 from forecause.data.cleaning import left_out_columns
@@ -29,8 +30,8 @@ HOWS = ("mean", "sum", "last")
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a caller of Panel.of asked for; see there."""
+class ReadingOptions:
+    """How a table is read; see forecause.read."""
 
     time: str | None = None
     series: str | None = None
@@ -68,7 +69,15 @@ class Asked:
         )
 
 
-def panel_of(data: Any, asked: Asked) -> Panel:
+def file_paths(data: Any) -> tuple[str, ...]:
+    """The full paths of data that is a file or several; empty if it is anything else."""
+    several = data if isinstance(data, list | tuple) else [data]
+    if not several or not all(isinstance(one, str | Path) for one in several):
+        return ()
+    return tuple(str(Path(one).resolve()) for one in several)
+
+
+def panel_of(data: Any, asked: ReadingOptions) -> Panel:
     """Make a panel from a table, an array, a path, a list of them, or a panel."""
     try:
         return _panel_of(data, asked)
@@ -79,11 +88,11 @@ def panel_of(data: Any, asked: Asked) -> Panel:
         ) from None
 
 
-def _panel_of(data: Any, asked: Asked) -> Panel:
+def _panel_of(data: Any, asked: ReadingOptions) -> Panel:
     asked.check()
     if isinstance(data, Panel):
         kept = replace(asked, interpolate=0, gaps="fill")
-        if any(getattr(kept, f.name) != f.default for f in fields(Asked)):
+        if any(getattr(kept, f.name) != f.default for f in fields(ReadingOptions)):
             raise InputError("A Panel has its time, series and domain already; name no columns.")
         return _without_gaps(data, asked)
     origins, tables = _raw_tables(data)
@@ -96,7 +105,9 @@ def _panel_of(data: Any, asked: Asked) -> Panel:
     if roles.time is None:
         roles = replace(roles, time=_recognised_time(tables[0], roles))
     if roles.every is not None and roles.time is None:
-        raise InputError("A regular grid (every) needs a time column; name it with --time.")
+        raise InputError(
+            f"A regular grid (every) needs a time column; name it with {Advice('time')}."
+        )
     changes = [Change("read", note) for table in tables for note in table.notes]
     if roles.time is not None and asked.time is None:
         changes.append(Change("read", _time_note(roles.time, tables[0]), column=roles.time))
@@ -136,7 +147,7 @@ def _checked(
     return panel.with_changes([Change("chosen", said, count)])
 
 
-def _without_gaps(panel: Panel, asked: Asked) -> Panel:
+def _without_gaps(panel: Panel, asked: ReadingOptions) -> Panel:
     """Gaps filled: by lines as far as asked, other short ones by what is expected there."""
     numeric = panel.coding.numeric_columns.tolist()
     if asked.interpolate:
@@ -152,10 +163,11 @@ def _without_gaps(panel: Panel, asked: Asked) -> Panel:
     count = int(cells.sum())
     said = (
         f"{counted(count, 'missing value')} ({cells.mean():.1%} of all) filled by what the rows "
-        "before and the other variables let expect; --gaps drop leaves such windows out."
+        "before and the other variables let expect"
     )
+    advice = Advice("gaps", "drop", "{} leaves such windows out")
     filled = replace(panel, values=values, filled=cells)
-    return filled.with_changes([Change("filled", said, count)])
+    return filled.with_changes([Change("filled", said, count, advice=(advice,))])
 
 
 def _raw_tables(data: Any) -> tuple[list[str], list[RawTable]]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from forecause.advice import Advice
 from forecause.data.findings import Change, counted
 from forecause.data.sources.rawtable import TIME_NAMES, UNNAMED, RawTable
 from forecause.errors import InputError
@@ -23,7 +24,6 @@ WEAK_NAMES = frozenset({"t", "index", "step"})  # as likely a variable's name
 DATE = re.compile(r"\s*(\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{4}-(0[1-9]|1[0-2])\s*$)")
 # 2010Q1, 2010-Q1, Q1 2010; 2010M01, 2010-M1
 PERIOD = re.compile(r"\s*(?:(\d{4})[-/ ]?([QqMm])(\d{1,2})|[Qq]([1-4])[-/ ]?(\d{4}))\s*")
-SEVERAL = "name the column that tells the series apart with --series, or give one table each"
 
 
 def recognised_time(table: RawTable, series: Array, taken: Container[str | None]) -> str | None:
@@ -102,7 +102,7 @@ def same_times(
         return groups, []
     place = int(np.flatnonzero(repeated)[0]) + 1
     if count > MOST_REPEATED * len(time):
-        hint = f"; if the table holds several series, {SEVERAL}" if one_series else ""
+        hint = f"; if the table holds several series, {_apart()}" if one_series else ""
         raise InputError(
             f"The time {_shown(time[place])} in column {name!r} appears twice "
             f"(row {int(rows[place]) + 1}){hint}."
@@ -142,8 +142,12 @@ def _check_one_series(name: str, time: Array, restarts: Array) -> None:
         row = int(restarts[0])
         raise InputError(
             f"The time in column {name!r} starts again in row {row + 1} ({_shown(time[row])} "
-            f"after {_shown(time[row - 1])}): the table seems to hold several series; {SEVERAL}."
+            f"after {_shown(time[row - 1])}): the table seems to hold several series; {_apart()}."
         )
+
+
+def _apart() -> str:
+    return f"name the column that tells the series apart with {Advice('series')}, or give one table each"
 
 
 def _shown(moment: Any) -> str:

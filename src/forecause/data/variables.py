@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from pydantic import BaseModel, ConfigDict
-from torch import Tensor
 
 from forecause.graph.axes import by_lag, by_step
 
@@ -38,21 +36,21 @@ class LabelColumns(BaseModel):
         """Its columns among all."""
         return slice(self.first, self.first + len(self.shares))
 
-    def moments(self, like: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and sd of its columns, (level,)."""
-        share = torch.tensor(self.shares, dtype=like.dtype, device=like.device)
-        return share, (share * (1 - share)).sqrt()
+    def moments(self, like: Floats) -> tuple[Floats, Floats]:
+        """Mean and sd of its columns, (level,), of the type of `like`."""
+        share = np.array(self.shares, dtype=like.dtype)
+        return share, np.sqrt(share * (1 - share))
 
-    def probabilities(self, standardised: Tensor) -> Tensor:
+    def probabilities(self, standardised: Floats) -> Floats:
         """What forecasts (..., level) of its columns mean: from 0 to 1, adding up to 1."""
         share, sd = self.moments(standardised)
-        chances = (standardised * sd + share).clamp(min=LEAST_PROBABILITY)
-        return chances / chances.sum(-1, keepdim=True)
+        chances = np.maximum(standardised * sd + share, LEAST_PROBABILITY)
+        return np.asarray(chances / chances.sum(-1, keepdims=True))
 
-    def standardised(self, probabilities: Tensor) -> Tensor:
+    def standardised(self, probabilities: Floats) -> Floats:
         """The way back."""
         share, sd = self.moments(probabilities)
-        return (probabilities - share) / sd
+        return np.asarray((probabilities - share) / sd)
 
 
 @dataclass(frozen=True)

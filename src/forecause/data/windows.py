@@ -5,74 +5,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch import Tensor
 
 from forecause.data.panel import Panel
 from forecause.data.sources.stored import origin_of
+from forecause.data.standardised import Scale, StandardTable, follow, is_mapped
 from forecause.errors import InputError
 
-NO_ROWS: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+Single = npt.NDArray[np.float32]
+
+NO_ROWS: Index = np.empty(0, dtype=np.int64)
 MIN_WINDOWS = 20  # fewer cannot be split into a training and a held-out part
-
-
-@dataclass(frozen=True)
-class Scale:
-    """Mean and standard deviation per variable, to put every variable on one scale."""
-
-    mean: npt.NDArray[np.float64]  # (variable,)
-    sd: npt.NDArray[np.float64]  # (variable,)
-
-    @classmethod
-    def of(cls, panel: Panel) -> Scale:
-        """Moments over all rows, missing values left out."""
-        return cls(*panel.moments)
+MOST_HELD = 2_000_000  # values of windows that are kept once drawn: 8 MB
 
 
 @dataclass(frozen=True, eq=False)
 class Window:
     """The standardised values of a batch of windows: what was, what followed, and where."""
 
-    past: Tensor  # (batch, max_lag, column), oldest step first
-    target: Tensor  # (batch, column), the row to be forecast
-    domain: Tensor | None = None  # (batch,) index of the target row's domain, if there are any
+    past: Single  # (batch, max_lag, column), oldest step first
+    target: Single  # (batch, column), the row to be forecast
+    domain: Index | None = None  # (batch,) index of the target row's domain, if there are any
 
     @classmethod
-    def of(cls, rows: Tensor, domain: Tensor | None = None) -> Window:
+    def of(cls, rows: Single, domain: Index | None = None) -> Window:
         """From neighbouring rows (batch, max_lag + 1, column), the last of which is the target."""
         return cls(rows[:, :-1], rows[:, -1], domain)
 
     def __len__(self) -> int:
         return len(self.past)
 
-    def __getitem__(self, chosen: slice) -> Window:
+    def __getitem__(self, chosen: slice | Index) -> Window:
         """Some windows of the batch."""
-        return self._each(lambda values: values[chosen])
+        domain = None if self.domain is None else self.domain[chosen]
+        return Window(self.past[chosen], self.target[chosen], domain)
 
     @property
-    def rows(self) -> Tensor:
+    def rows(self) -> Single:
         """Past and target as neighbouring rows, (batch, max_lag + 1, column)."""
-        return torch.cat([self.past, self.target[:, None]], dim=1)
-
-    def blank(self) -> Window:
-        """One window of zeros, like these."""
-        return self._each(lambda values: values.new_zeros(1, *values.shape[1:]))
-
-    def to(self, device: torch.device) -> Window:
-        """The same on a device."""
-        return self._each(lambda values: values.to(device))
-
-    def _each(self, change: Callable[[Tensor], Tensor]) -> Window:
-        domain = None if self.domain is None else change(self.domain)
-        return Window(change(self.past), change(self.target), domain)
+        return np.concatenate([self.past, self.target[:, None]], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +61,9 @@ class Windows:
     panel: Panel
     max_lag: int
     scale: Scale
-    rows: npt.NDArray[np.int64]  # the row of each window that is to be predicted
-    asked: npt.NDArray[np.int64] | None = None  # the columns to be predicted; None: all
+    rows: Index  # the row of each window that is to be predicted
+    target_columns: Index | None = None  # the columns to be predicted; None: all
+    table: StandardTable | None = None  # shared by all windows that are made from each other
 
     @classmethod
     def of(cls, panel: Panel, max_lag: int) -> Windows:
@@ -102,7 +82,8 @@ class Windows:
                 f"unbroken stretch has {longest} rows); use a smaller lag, more rows, or fill "
                 "short gaps."
             )
-        return cls(panel, max_lag, Scale.of(panel), rows)
+        table = panel.standardised
+        return cls(panel, max_lag, table.scale, rows, table=table)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -127,7 +108,7 @@ class Windows:
         return 1 - len(_target_rows(self.panel, self.max_lag)) / max(possible, 1)
 
     @property
-    def filled_share(self) -> npt.NDArray[np.float64]:
+    def filled_share(self) -> Array:
         """Share of the windows in which the value to be forecast was filled, (column,)."""
         if self.panel.filled is None:
             return np.zeros(len(self.panel.variables))
@@ -139,46 +120,36 @@ class Windows:
             return self
         return self.at(np.flatnonzero(~self.panel.filled[self.rows, column]))
 
-    def at(self, chosen: npt.NDArray[np.int64]) -> Windows:
+    def at(self, chosen: Index) -> Windows:
         """The windows with these indices, in this order."""
         return replace(self, rows=self.rows[chosen])
 
-    def draw(self, chosen: npt.NDArray[np.int64]) -> Window:
-        """The standardised values of the windows with these indices."""
-        rows = self.rows[chosen][:, None] + np.arange(-self.max_lag, 1)
-        values, domain = torch.from_numpy(self._standardised(rows)), None
-        if self.panel.domain is not None:
-            domain = torch.from_numpy(self.panel.domain[rows[:, -1]].astype(np.int64))
-        window = Window.of(values, domain)
-        if self.asked is not None:
-            window = replace(window, target=window.target[:, self.asked])
+    def draw(self, chosen: Index) -> Window:
+        """The standardised values of the windows with these indices; see StandardTable."""
+        return self._cut(self.rows[chosen])
+
+    def _cut(self, last: Index) -> Window:
+        """The windows that end with these rows of the panel."""
+        domain = None if self.panel.domain is None else self.panel.domain[last].astype(np.int64)
+        window = Window.of(self._standard.windows(last, self.max_lag), domain)
+        if self.target_columns is not None:
+            window = replace(window, target=window.target[:, self.target_columns])
         return window
 
-    def _standardised(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
-        """The values of rows (window, step), (window, step, variable).
-
-        Windows that overlap are cut from one stretch, whose rows are standardised once; either
-        way in float64, whatever the data is.
-        """
-        table = self.panel.values
-        first = int(rows[:, 0].min(initial=len(table)))
-        end = int(rows[:, -1].max(initial=0)) + 1
-        if end - first <= rows.size:
-            return _scaled(table[first:end], self.scale).take(rows - first, axis=0)
-        # take is faster, but would copy a table that is not contiguous
-        quick = isinstance(table, np.ndarray) and table.flags.c_contiguous
-        values = table.take(rows, axis=0) if quick else table[rows]
-        return _scaled(values, self.scale)
+    @cached_property
+    def _standard(self) -> StandardTable:
+        """The table that is shared, unless it is of other values or another scale."""
+        table, values = self.table, self.panel.values
+        if table is None or table.scale is not self.scale or table.values is not values:
+            return StandardTable(values, self.scale)
+        return table
 
     @property
     def in_memory(self) -> bool:
-        """Whether the table is no file's, be it through views of views."""
-        table: npt.NDArray[Any] | None = self.panel.values
-        while table is not None and not isinstance(table, np.memmap):
-            table = table.base if isinstance(table.base, np.ndarray) else None
-        return table is None
+        """True unless the values are memory-mapped."""
+        return not is_mapped(self.panel.values)
 
-    def lent(self) -> Windows:
+    def for_pickling(self) -> Windows:
         """What another process needs to draw windows, which are then named by their rows.
 
         A table that was read from large Parquet files is read there by whoever needs its rows.
@@ -186,23 +157,41 @@ class Windows:
         panel = copy(self.panel)
         stored = origin_of(panel.values)
         less = {"series": NO_ROWS, "time": None, "explained": None, "filled": None, "course": None}
-        panel.__dict__.pop("incomplete", None)  # which is worked out again if needed
+        for known in ("incomplete", "standardised"):  # which are worked out again if needed
+            panel.__dict__.pop(known, None)
         panel.__dict__.update(less, values=panel.values if stored is None else stored)
-        return Windows(panel, self.max_lag, self.scale, NO_ROWS)
+        table = self._standard if stored is None else StandardTable(stored, self.scale)
+        return Windows(panel, self.max_lag, self.scale, NO_ROWS, table=table)
 
     def in_domain(self, domain: int) -> Windows:
         """The windows whose target row lies in the domain with this index."""
         assert self.panel.domain is not None
         return self.at(np.flatnonzero(self.panel.domain[self.rows] == domain))
 
-    def batches(self, size: int) -> Iterator[Window]:
-        """All windows in order, `size` at a time."""
-        for start in range(0, len(self), size):
-            yield self.draw(np.arange(start, min(start + size, len(self))))
+    def whole(self) -> Window:
+        """All windows at once, not to be written to; cut once where they are not too many."""
+        return self._held if self._is_held else self._cut(self.rows)
 
-    def targets(self) -> npt.NDArray[np.float64]:
+    @cached_property
+    def _held(self) -> Window:
+        return self._cut(self.rows)
+
+    @cached_property
+    def _is_held(self) -> bool:
+        """Whether all windows are views of the shared table, or few enough to be kept."""
+        if len(self) * (self.inputs + self.shape[1]) <= MOST_HELD:
+            return True
+        return self._standard.whole is not None and follow(self.rows)
+
+    def batches(self, size: int) -> Iterator[Window]:
+        """All windows in order, `size` at a time, not to be written to."""
+        for start in range(0, len(self), size):
+            part = slice(start, start + size)
+            yield self._held[part] if self._is_held else self._cut(self.rows[part])
+
+    def targets(self) -> Array:
         """What is to be forecast, standardised, (window, column)."""
-        return np.concatenate([batch.target.double().numpy() for batch in self.batches(4096)])
+        return np.concatenate([batch.target.astype(np.float64) for batch in self.batches(4096)])
 
     def split(self, held_out: float) -> tuple[Windows, Windows]:
         """Training windows, and the last `held_out` share in time of every series and domain.
@@ -242,7 +231,7 @@ class Windows:
             return self
         return self.at(np.sort(rng.choice(len(self), count, replace=False)))
 
-    def spread(self, count: int, pieces: int = 20) -> Windows:
+    def thin(self, count: int, pieces: int = 20) -> Windows:
         """At most `count` windows: runs of neighbours, spread evenly over time, so that both short
         and long stretches of time can be compared."""
         if len(self) <= count:
@@ -252,20 +241,20 @@ class Windows:
         return self.at((first[:, None] + np.arange(length)).ravel())
 
 
-def _target_rows(panel: Panel, max_lag: int) -> npt.NDArray[np.int64]:
+def _target_rows(panel: Panel, max_lag: int) -> Index:
     """The last rows of all windows that can be used."""
     rows = _complete_rows(panel, max_lag)
     return rows if panel.explained is None else rows[panel.explained[rows]]
 
 
-def _place_in_series(panel: Panel) -> npt.NDArray[np.int64]:
+def _place_in_series(panel: Panel) -> Index:
     """The number of each row within its series, from 0; a series' rows stand together."""
     first = np.flatnonzero(np.diff(panel.series, prepend=-1))
     lengths = np.diff(np.append(first, panel.rows))
     return np.arange(panel.rows) - np.repeat(first, lengths)
 
 
-def _complete_rows(panel: Panel, max_lag: int) -> npt.NDArray[np.int64]:
+def _complete_rows(panel: Panel, max_lag: int) -> Index:
     """Rows t whose rows t - max_lag .. t are unbroken and complete."""
     complete = np.ones(panel.rows, dtype=bool)
     incomplete = np.flatnonzero(panel.incomplete)
@@ -274,10 +263,3 @@ def _complete_rows(panel: Panel, max_lag: int) -> npt.NDArray[np.int64]:
             complete[(panel.starts + lag)[panel.starts + lag < panel.rows]] = False
         complete[(incomplete + lag)[incomplete + lag < panel.rows]] = False
     return np.flatnonzero(complete).astype(np.int64)
-
-
-def _scaled(values: npt.NDArray[Any], scale: Scale) -> npt.NDArray[np.float32]:
-    """Values (..., variable) in standard deviations from the mean."""
-    scaled = values - scale.mean
-    scaled /= scale.sd
-    return scaled.astype(np.float32)

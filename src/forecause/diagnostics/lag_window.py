@@ -5,69 +5,75 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import torch
+import numpy.typing as npt
 
+from forecause.config.thresholds import DiagnosisThresholds, thresholds
 from forecause.data.panel import Panel
 from forecause.data.windows import MIN_WINDOWS, Windows
+from forecause.diagnostics.finding import Finding
+from forecause.diagnostics.forecast_checks import residuals_correlate_beyond
 from forecause.errors import InputError
 from forecause.forecast.forecaster import FitData, Forecaster, residuals_of, squared_errors
-from forecause.forecast.models.linear import Linear, LinearModel
+from forecause.forecast.linear import Linear, LinearModel
 from forecause.regression.p_values import clearly_better
 
 TRIED = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50)
 MOST_COMPARED_WINDOWS = 20_000
 WINDOWS_PER_INPUT = 5  # a window that leaves fewer is not tried
-LEVEL = 0.001  # of the residuals' correlations, shared by all that are looked at
-LEAST_CORRELATION = 0.05
+ROWS_BEYOND = 5  # and as many as the window has: how far residuals are looked at before it
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A lag window and the reason for it."""
+    """A lag window, and a note that gives the reason."""
 
     max_lag: int
-    sentence: str
+    finding: Finding
+
+    @property
+    def sentence(self) -> str:
+        return self.finding.sentence
 
 
 def propose_max_lag(panel: Panel) -> Proposal:
-    """The shortest window that no longer one beats, grown until the residuals forget.
+    """The shortest lag window whose held-out loss no longer window beats; lengthened while
+    residuals correlate with older rows.
 
-    Linear models of growing windows are compared on the same held-out rows, then the residuals of
-    the chosen one are looked at: if they still remember more than it sees, the next longer window
-    is taken.
+    Linear models of growing windows are compared on the same held-out rows.
     """
-    ladder = _affordable(panel)
-    longest = _recent(Windows.of(panel, ladder[-1]))
-    fits = {lag: _fit(replace(longest, max_lag=lag)) for lag in ladder}
-    chosen = ladder[0]
-    for lag in ladder[1:]:
-        if clearly_better(fits[chosen].errors, fits[lag].errors):
-            chosen = lag
-    grown, remembered = chosen, _memory(fits[chosen].model, longest, chosen)
-    while remembered and grown != ladder[-1]:
-        grown = ladder[ladder.index(grown) + 1]
-        remembered = _memory(fits[grown].model, longest, grown)
-    losses = [float(fits[lag].errors.mean()) for lag in (grown, ladder[-1])]
+    lags, bounds = _affordable(panel), thresholds().diagnosis
+    longest = _recent(Windows.of(panel, lags[-1]))
+    fits = {lag: _fit(replace(longest, max_lag=lag)) for lag in lags}
+    best = lags[0]
+    for lag in lags[1:]:
+        if clearly_better(fits[best].errors, fits[lag].errors):
+            best = lag
+    proposed, is_short = best, _is_short(fits[best].model, longest, best, bounds)
+    while is_short and proposed != lags[-1]:
+        proposed = lags[lags.index(proposed) + 1]
+        is_short = _is_short(fits[proposed].model, longest, proposed, bounds)
+    own, other = (float(fits[lag].errors.mean()) for lag in (proposed, lags[-1]))
     reason = (
-        f"Lag window {grown}, chosen among {ladder[0]} to {ladder[-1]}: a linear model's held-out "
-        f"loss is {losses[0]:.3f} with it and {losses[1]:.3f} with {ladder[-1]}"
+        f"Lag window {proposed}, chosen among {lags[0]} to {lags[-1]}: a linear model's held-out "
+        f"loss is {own:.3f} with it and {other:.3f} with {lags[-1]}"
     )
-    if grown != chosen:
-        reason += f"; {chosen} would do for the loss, but leaves residuals that remember more"
-    elif remembered:
-        reason += "; the residuals still remember more than the longest window that was tried"
-    return Proposal(grown, reason + ".")
+    if proposed != best:
+        reason += f"; {best} would do for the loss, but leaves residuals that correlate with older"
+    elif is_short:
+        reason += "; residuals still correlate with rows before the longest window that was tried"
+    evidence = {"max_lag": proposed, "held-out loss": own, f"held-out loss of {lags[-1]}": other}
+    return Proposal(proposed, Finding("lag-window", reason, gravity="note", evidence=evidence))
 
 
 @dataclass(frozen=True)
 class _Fit:
     model: Forecaster
-    errors: torch.Tensor  # (window,), mean over targets
+    errors: npt.NDArray[np.float64]  # (window,), mean over targets
 
 
 def _affordable(panel: Panel) -> list[int]:
     """The windows that leave enough rows to fit them."""
-    found = []
+    affordable = []
     for lag in TRIED:
         needed = max(MIN_WINDOWS, WINDOWS_PER_INPUT * lag * len(panel.variables))
         try:
@@ -75,8 +81,8 @@ def _affordable(panel: Panel) -> list[int]:
                 break
         except InputError:
             break
-        found.append(lag)
-    return found or [1]
+        affordable.append(lag)
+    return affordable or [1]
 
 
 def _recent(windows: Windows) -> Windows:
@@ -91,13 +97,9 @@ def _fit(windows: Windows) -> _Fit:
     return _Fit(model, squared_errors(model, late).mean(1))
 
 
-def _memory(model: Forecaster, windows: Windows, lag: int) -> bool:
-    """Whether residuals are correlated with what lies beyond the window."""
+def _is_short(model: Forecaster, windows: Windows, lag: int, bounds: DiagnosisThresholds) -> bool:
+    """Whether residuals of a model with this lag window correlate with older ones."""
     residuals = residuals_of(model, replace(windows, max_lag=lag))
-    beyond = range(lag + 1, 2 * lag + 6)
-    for far in beyond:
-        correlation, p_values = residuals.correlation(far)
-        real = np.abs(correlation) > LEAST_CORRELATION
-        if (real & (p_values < LEVEL / (len(beyond) * correlation.size))).any():
-            return True
-    return False
+    return residuals_correlate_beyond(
+        residuals, lag, 2 * lag + ROWS_BEYOND, bounds.least_correlation, bounds.level
+    )

@@ -8,17 +8,15 @@ weakened at random; that is how the strength below which edges stay invisible ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import torch
-from torch import Tensor
 
 from forecause.data.panel import Panel
 from forecause.data.summary import DataSummary
@@ -30,6 +28,7 @@ from forecause.progress import QUIET, Progress
 from forecause.resources.workers import LOCAL, Workers, gather
 
 Array = npt.NDArray[np.float64]
+Floats = npt.NDArray[Any]  # float32 as a forecaster sees it, or float64
 
 CHAINS = 32  # series simulated side by side
 BURN_IN = 100  # steps thrown away
@@ -87,6 +86,26 @@ class Power:
         return cls(**{name: saved[name] for name in names}, table=table)
 
 
+@dataclass(frozen=True)
+class Model:
+    """A forecaster as it forecasts in the domain with this index; None: where there are none."""
+
+    forecaster: Forecaster
+    domain: int | None = None
+
+    def __call__(self, past: Floats) -> Floats:
+        """past (batch, step, variable) -> (batch, variable)."""
+        return self.forecaster(past, domain=self._domain(past))
+
+    def slopes(self, past: Floats, target: int) -> Floats:
+        """d forecast / d past of one target, (batch, step, source)."""
+        model = self.forecaster.member_of(target)
+        return np.asarray(model.jacobian(past, domain=self._domain(past))[:, target])
+
+    def _domain(self, past: Floats) -> npt.NDArray[np.int64] | None:
+        return None if self.domain is None else np.full(len(past), self.domain)
+
+
 class AlongGraph:
     """A forecaster that sees, for each target, its parents only.
 
@@ -94,28 +113,26 @@ class AlongGraph:
     holds an input at its mean, 1 leaves it as it is, between them its edge is weakened.
     """
 
-    def __init__(self, forecaster: Callable[[Tensor], Tensor], weight: Tensor) -> None:
-        self.forecaster = forecaster
+    def __init__(self, model: Model, weight: Floats) -> None:
+        self.model = model
         self.weight = weight
         self.steps, self.variables = weight.shape[1:]
 
-    @torch.no_grad()
-    def forecast(self, past: Tensor) -> Tensor:
+    def forecast(self, past: Floats) -> Floats:
         """past (batch, step, variable) -> (batch, variable)."""
-        return self._own(past[:, None] * self.weight)
+        seen = past[:, None] * self.weight  # (batch, target, step, source)
+        every = self.model(seen.reshape(-1, self.steps, self.variables))
+        own = every.reshape(len(past), self.variables, self.variables)
+        return np.diagonal(own, axis1=1, axis2=2)
 
-    def strengths(self, past: Tensor) -> Array:
+    def strengths(self, past: Floats) -> Array:
         """Root mean square of d forecast / d input, (target, source, lag)."""
-        seen = (past[:, None] * self.weight).requires_grad_()
-        (slopes,) = torch.autograd.grad(self._own(seen).sum(), seen)
-        size = (slopes * self.weight).double().square().mean(0).sqrt()  # (target, step, source)
+        size = np.zeros(self.weight.shape)
+        for target in np.flatnonzero(self.weight.any((1, 2))):
+            own = self.weight[target]
+            slopes = self.model.slopes(past * own, int(target)) * own
+            size[target] = np.sqrt((slopes.astype(np.float64) ** 2).mean(0))
         return by_lag(size)
-
-    def _own(self, seen: Tensor) -> Tensor:
-        """Each target's forecast from its own view: (batch, target, step, source) -> (b, t)."""
-        batch, targets = seen.shape[:2]
-        every = self.forecaster(seen.flatten(0, 1)).unflatten(0, (batch, targets))
-        return torch.diagonal(every, dim1=1, dim2=2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,11 +216,11 @@ def _repeat(
     """
     rng = np.random.default_rng(seed)
     systems = [_Simulation(learned, part, rng) for part in _parts(learned)]
-    chains = [chain.numpy() for system in systems for chain in system.series]
+    chains = [chain for system in systems for chain in system.series]
     panel = Panel.from_arrays(chains, learned.data.variables)
     domains = learned.graph.domains
     if domains:  # found regimes are known from now on
-        rows = [system.series[..., 0].numel() for system in systems]
+        rows = [system.series[..., 0].size for system in systems]
         panel = panel.with_domain(np.repeat(np.arange(len(rows)), rows), list(domains))
     again = rediscover(panel, int(rng.integers(2**31)), progress)
     tables = [
@@ -218,31 +235,26 @@ class _Part:
     """A graph, the forecaster as it forecasts where that graph holds, and the windows there."""
 
     graph: LaggedGraph
-    forecast: Callable[[Tensor], Tensor]
+    model: Model
     windows: int
 
 
-def _parts(found: Learned, wanted: Iterable[str] = ()) -> list[_Part]:
+def _parts(learned: Learned, wanted: Iterable[str] = ()) -> list[_Part]:
     """The whole run, or its domains: all that have a graph, or those that are wanted."""
-    forecaster, data = found.forecaster, found.data
-    names = list(wanted) or list(found.graph.domains)
+    forecaster, data = learned.forecaster, learned.data
+    names = list(wanted) or list(learned.graph.domains)
     if not names:
-        return [_Part(found.graph, forecaster, data.windows)]
-    nothing = LaggedGraph.from_edges(data.variables, found.graph.max_lag, [])
+        return [_Part(learned.graph, Model(forecaster), data.windows)]
+    nothing = LaggedGraph.from_edges(data.variables, learned.graph.max_lag, [])
     codes = {name: code for code, name in enumerate(data.domain_windows)}
     return [
         _Part(
-            found.graph.domains.get(name, nothing),
-            partial(_in_domain, forecaster, codes[name]),
+            learned.graph.domains.get(name, nothing),
+            Model(forecaster, codes[name]),
             data.domain_windows[name],
         )
         for name in names
     ]
-
-
-def _in_domain(forecaster: Forecaster, code: int, past: Tensor) -> Tensor:
-    """Forecast (batch, variable) as in the domain with this index."""
-    return cast(Tensor, forecaster(past, domain=torch.full((len(past),), code)))
 
 
 class _Simulation:
@@ -250,7 +262,7 @@ class _Simulation:
 
     def __init__(self, learned: Learned, part: _Part, rng: np.random.Generator) -> None:
         self.factor = edge_factors(part.graph, rng)
-        self.system = AlongGraph(part.forecast, _weight(self.factor))
+        self.system = AlongGraph(part.model, _weight(self.factor))
         self.series, self.clipped = simulate_along(self.system, learned.noise, part.windows, rng)
 
     def compared(
@@ -260,11 +272,12 @@ class _Simulation:
         mean, sd = again.data.mean, again.data.sd
         to_own_units = sd[None, :, None] / sd[:, None, None]  # of cause / of effect
         steps = self.system.steps
-        past = self.series.unfold(1, steps, 1).flatten(0, 1).transpose(1, 2)  # every window
+        every = np.lib.stride_tricks.sliding_window_view(self.series, steps, axis=1)
+        past = every.reshape(-1, *every.shape[2:]).transpose(0, 2, 1)  # (window, step, variable)
         looked = past[rng.choice(len(past), min(LOOKED, len(past)), replace=False)]
         true = self.factor > 0
-        read = AlongGraph(view.forecast, torch.ones_like(self.system.weight))
-        standard = ((looked - torch.from_numpy(mean)) / torch.from_numpy(sd)).float()
+        read = AlongGraph(view.model, np.ones_like(self.system.weight))
+        standard = ((looked - mean) / sd).astype(np.float32)
         own = self.system.strengths(looked) * to_own_units
         columns = {
             "true": true,
@@ -294,7 +307,7 @@ def noise_sd(losses: pd.DataFrame) -> Array:
 
 def simulate_along(
     system: AlongGraph, noise: Array, windows: int, rng: np.random.Generator
-) -> tuple[Tensor, float]:
+) -> tuple[Floats, float]:
     """Series (chain, row, variable) that hold about `windows` windows, and the clipped share.
 
     Many short chains instead of a long one: a step of all of them costs little more than of one.
@@ -302,20 +315,19 @@ def simulate_along(
     steps, variables = system.steps, system.variables
     chains = int(np.clip(windows // (10 * (steps + 1)), 1, CHAINS))
     length = int(np.ceil(windows / chains)) + steps
-    values = torch.zeros(chains, steps + BURN_IN + length, variables)
-    drawn = rng.normal(size=values.shape) * noise
-    shocks = torch.from_numpy(drawn.astype(np.float32))
+    values = np.zeros((chains, steps + BURN_IN + length, variables), dtype=np.float32)
+    shocks = (rng.normal(size=values.shape) * noise).astype(np.float32)
     clipped = 0
     for t in range(steps, values.shape[1]):
         following = system.forecast(values[:, t - steps : t]) + shocks[:, t]
-        clipped += int((following.abs() > BOUND).sum())
-        values[:, t] = torch.nan_to_num(following, nan=0.0).clamp(-BOUND, BOUND)
-    return values[:, -length:], clipped / values[:, steps:].numel()
+        clipped += int((np.abs(following) > BOUND).sum())
+        values[:, t] = np.clip(np.nan_to_num(following, nan=0.0), -BOUND, BOUND)
+    return values[:, -length:], clipped / values[:, steps:].size
 
 
-def _weight(factor: Array) -> Tensor:
+def _weight(factor: Array) -> Floats:
     """What a forecaster's inputs (target, step, source) are multiplied by."""
-    return torch.from_numpy(by_step(factor.astype(np.float32)))
+    return by_step(factor.astype(np.float32))
 
 
 def _by_strength(table: pd.DataFrame) -> pd.DataFrame:

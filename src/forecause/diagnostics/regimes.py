@@ -16,8 +16,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import torch
-from torch import Tensor
 
 from forecause.data.panel import Panel
 from forecause.data.streams import batches_of, moments_of
@@ -145,7 +143,7 @@ class _Search:
         """Of the stretches low .. high: squared errors of each half of the blocks by a fit to the
         other, in units of the noise, summed over targets, (low,)."""
         a, b = (fold.up_to(lows, high) for fold in self.sums)
-        return np.asarray((_judged(a, b) / self.noise).sum(1).numpy())
+        return np.asarray((_judged(a, b) / self.noise).sum(1))
 
     def cuts(self, count: int | None) -> list[int]:
         """Block edges of the best stretches: optimal partitioning at a price per cut."""
@@ -188,7 +186,7 @@ class _Search:
             for block in range(low, high):
                 held = judge.between(block, block + 1)
                 gain = (held.loss(one) - held.loss(two[block < cut])) / self.noise
-                gains.append(float(gain.sum()) * held.count)
+                gains.append(float(gain.sum()) * int(held.count))
         values = np.array(gains)
         return float(values.mean() / max(values.std() / np.sqrt(len(values)), 1e-12))
 
@@ -230,7 +228,7 @@ class _Search:
         growth = float(((together - separate) / self.noise).sum())
         return growth - PRICE * float(np.log(len(self.windows)))
 
-    def _judged_group(self, stretches: Sequence[tuple[int, int]]) -> Tensor:
+    def _judged_group(self, stretches: Sequence[tuple[int, int]]) -> Array:
         a, b = (Moments.added([fold.between(*s) for s in stretches]) for fold in self.sums)
         return _judged(a, b)
 
@@ -241,17 +239,17 @@ class _Cumulative:
     def __init__(self, parts: Sequence[Moments]) -> None:
         self.counts = np.cumsum([0, *(part.count for part in parts)])
         self.gram, self.cross, self.square = (
-            torch.cat([torch.zeros_like(one[:1]), one.cumsum(0)])
-            for one in (
-                torch.stack([p.gram for p in parts]),
-                torch.stack([p.cross for p in parts]),
-                torch.stack([p.square for p in parts]),
+            np.concatenate([np.zeros_like(each[:1]), each.cumsum(0)])
+            for each in (
+                np.stack([part.gram for part in parts]),
+                np.stack([part.cross for part in parts]),
+                np.stack([part.square for part in parts]),
             )
         )
 
     def up_to(self, lows: npt.NDArray[np.int64], high: int) -> Moments:
         """The moments of each of the stretches low .. high; a first axis (low,)."""
-        counts = torch.from_numpy(self.counts[high] - self.counts[lows])
+        counts = (self.counts[high] - self.counts[lows]).astype(np.float64)
         kinds = (self.gram, self.cross, self.square)
         return Moments(counts, *(kind[high] - kind[lows] for kind in kinds))
 
@@ -264,10 +262,10 @@ class _Cumulative:
         )
 
 
-def _judged(a: Moments, b: Moments) -> Tensor:
+def _judged(a: Moments, b: Moments) -> Array:
     """Squared errors (..., target) of each half by the fit to the other."""
     first, second = (
-        judge.loss(fit.solve(RIDGE)) * torch.as_tensor(judge.count)[..., None]
+        judge.loss(fit.solve(RIDGE)) * np.asarray(judge.count)[..., None]
         for fit, judge in ((a, b), (b, a))
     )
     return first + second
@@ -296,11 +294,11 @@ def _partition(costs: Array, count: int) -> list[int]:
     return [0, *found[::-1]]
 
 
-def _fit(sums: Sequence[_Cumulative], low: int, high: int) -> Tensor:
+def _fit(sums: Sequence[_Cumulative], low: int, high: int) -> Array:
     return Moments.added([fold.between(low, high) for fold in sums]).solve(RIDGE)
 
 
-def _errors(windows: Windows, coefficients: Tensor, noise: Tensor) -> Array:
+def _errors(windows: Windows, coefficients: Array, noise: Array) -> Array:
     """Squared errors per window in units of the noise, summed over targets."""
     left = unexplained(batches_of(windows), coefficients)
-    return np.asarray((left.square() / noise).sum(1).numpy())
+    return np.asarray((left**2 / noise).sum(1))

@@ -7,6 +7,7 @@ chance that the edge is true; its grade is firm, likely or tentative.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal
 
@@ -44,7 +45,7 @@ def certainty(windows: Windows, q_values: xr.DataArray) -> xr.DataArray:
     own = _evidence(q_values.values)
     half = longer = model = own
     if windows.inputs <= MOST_INPUTS and len(windows) > 2 * windows.inputs:
-        looked = windows.spread(MOST_RETESTED_WINDOWS)
+        looked = windows.thin(MOST_RETESTED_WINDOWS)
         early, late = looked.split(0.5)
         line, curve = _p_values(looked, False), _p_values(looked, True)
         model = np.minimum(_evidence(line), _evidence(curve))
@@ -62,21 +63,24 @@ def grade(sure: float) -> Grade:
     return "likely" if sure >= LIKELY else "tentative"
 
 
-def with_grades(graph: LaggedGraph, doubted: bool = False) -> LaggedGraph:
-    """The graph with a grade for every edge, tentative where it or the whole run is doubted."""
+def with_grades(
+    graph: LaggedGraph, doubted: Callable[[LaggedGraph], pd.Series[bool]]
+) -> LaggedGraph:
+    """The graph with a grade for every edge, tentative where it is `doubted` (edge,)."""
 
-    def graded(edges: pd.DataFrame) -> pd.DataFrame:
+    def graded(part: LaggedGraph) -> pd.DataFrame:
+        edges = part.edges
         if "certainty" not in edges:
             return edges
-        doubts = edges.get("doubtful", pd.Series(False, index=edges.index)).astype(bool) | doubted
+        doubts = doubted(part)
         words = [
             "tentative" if doubt else grade(sure)
             for sure, doubt in zip(edges["certainty"], doubts, strict=True)
         ]
         return edges.assign(grade=pd.Series(words, index=edges.index, dtype=object))
 
-    parts = {name: replace(part, edges=graded(part.edges)) for name, part in graph.domains.items()}
-    return replace(graph, edges=graded(graph.edges), domains=parts)
+    parts = {name: replace(part, edges=graded(part)) for name, part in graph.domains.items()}
+    return replace(graph, edges=graded(graph), domains=parts)
 
 
 def _evidence(p_values: Array) -> Array:
@@ -117,13 +121,13 @@ def _p_values(windows: Windows, curved: bool, max_lag: int | None = None) -> Arr
     inputs = lag * columns
     curved = curved and inputs <= MOST_CURVES
     curved = curved and len(windows) >= WINDOWS_PER_FEATURE * CURVE_FEATURES * inputs
-    batch = windows.draw(np.arange(len(windows)))
-    past = batch.past.double().numpy()[:, ::-1]  # (window, lag, column), the latest first
+    batch = windows.whole()
+    past = batch.past[:, ::-1].astype(np.float64)  # (window, lag, column), the latest first
     features = curve_features(past[:, :lag], KNOT_QUANTILES) if curved else past[:, :lag, :, None]
     tested = features.reshape(len(past), -1)
     beside = past[:, lag:].reshape(len(past), -1)
     design = np.hstack([tested, np.ones((len(past), 1)), beside])
-    found = wald_p_values(design, batch.target.double().numpy(), inputs, features.shape[-1])
+    found = wald_p_values(design, batch.target.astype(np.float64), inputs, features.shape[-1])
     by_column = found.reshape(columns, lag, columns).transpose(0, 2, 1)
     return _of_variables(by_column, windows.panel.coding)
 

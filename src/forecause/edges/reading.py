@@ -1,6 +1,7 @@
-"""From a fitted forecaster to a graph: read the relevance, test the candidates, choose the edges.
+"""From fitted forecasters to a graph: test the inputs, read the relevance, choose the edges.
 
-The same is done for all windows together and for those of every domain.
+The forecaster that a target keeps decides its row: its tests give the p-values, its relevance the
+scores. The same is done for all windows together and for those of every domain.
 """
 
 from __future__ import annotations
@@ -10,45 +11,65 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
-import torch
 import xarray as xr
 
 from forecause.attribute import cross_fitted, relevance
 from forecause.config import EdgeOptions
 from forecause.data.variables import Variables
 from forecause.data.windows import Windows
-from forecause.edges import edge_tests, variance_p_values
 from forecause.edges import select as rules
 from forecause.edges.certainty import certainty
 from forecause.edges.knowledge import Candidates, with_required
-from forecause.edges.learner_tests import with_learner
-from forecause.edges.own_tests import OwnTests
-from forecause.errors import InputError
 from forecause.forecast.forecaster import Forecaster
-from forecause.graph.axes import by_step
+from forecause.forecast.input_tests.false_discovery import link_q_values, own_past_weights
+from forecause.forecast.input_tests.kept import kept_tests, untested_rule_tests
+from forecause.forecast.input_tests.protocol import LEAST_SHARE, InputTests, TestRequest
+from forecause.forecast.input_tests.refits import Refits
+from forecause.forecast.selection import Fitted, energy_shares
+from forecause.graph.axes import by_step, labelled
 from forecause.graph.lagged import LaggedGraph, with_domains
 from forecause.progress import QUIET, Progress
 
 READ_WINDOWS = 2000  # windows the relevance is averaged over
 LEAST_READ = 500  # of every domain, if there are that many
-LEAST_SHARE = 0.003  # of what moves a target, below which an input is not called a cause
 SUSPECT_SHARE = 0.02  # from which an input's products are tested whatever it shows alone
 FEW_WINDOWS = 1500  # below which more false edges are accepted, see usual_fdr
 WINDOWS_PER_INPUT = 2  # a domain with fewer gets no graph of its own
 LEAST_SD = 1e-9  # of a rank, one that never varies
+TIE_BREAK_WEIGHT = 1e-6  # of gradients, to rank inputs that a forecaster without them ignores
 EDGE_DETAILS = ("q_value", "certainty", "stability", "mean_rank", "sd_rank", "sign_consistency")
 
 
 @dataclass(frozen=True, eq=False)
+class Tests:
+    """What the kept forecasters say of their inputs, over all windows or in every domain.
+
+    `domains` holds the windows and the tests of every domain that has enough of them; without
+    domains it is empty and `whole` is known.
+    """
+
+    whole: InputTests | None
+    domains: Mapping[str, tuple[Windows, InputTests]] = field(default_factory=dict)
+
+    @property
+    def decided_by(self) -> tuple[str, ...]:
+        """(target,) who decided; with domains, whoever did in any of them."""
+        if self.whole is not None:
+            return self.whole.decided_by
+        each = [tests.decided_by for _, tests in self.domains.values()]
+        return tuple(" / ".join(dict.fromkeys(labels)) for labels in zip(*each, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
 class Statistics:
-    """What is known of every candidate edge, over (target, source, lag).
+    """What is known of every candidate edge, over (target, source, lag), and who decided.
 
     `whole` is over all windows; `domains` holds those of every domain that has enough windows.
     """
 
     whole: xr.Dataset
-    domains: Mapping[str, xr.Dataset] = field(default_factory=dict)
-    domain_windows: Mapping[str, Windows] = field(default_factory=dict)
+    decided_by: tuple[str, ...]
+    domains: Mapping[str, tuple[xr.Dataset, tuple[str, ...]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -63,54 +84,82 @@ class ReadingContext:
     seed: int = 0
     effort: float = 1.0  # share of the windows that are read and tested
     progress: Progress = QUIET
-    learner: bool = False  # whether a learner may improve on the closed-form tests
-    own_tests: OwnTests | None = None  # of the forecaster, if they decide
+    refits: Refits | None = None  # of a forecaster that is tested on what it did not learn from
+
+
+def test_inputs(windows: Windows, fitted: Fitted, context: ReadingContext) -> Tests:
+    """The tests of the forecaster that each target keeps, over all windows or in every domain."""
+    suspects = _suspects(windows, fitted, context)
+    domains = _domains_with_enough(windows, context)
+    if not domains:
+        return Tests(_tests(windows, fitted, suspects, context))
+    tested = {}
+    for place, (name, own) in enumerate(domains.items()):
+        context.progress.step("testing the domains", place / len(domains))
+        tested[name] = own, _tests(own, fitted, suspects, context)
+    return Tests(None, tested)
+
+
+def keep_tested(fitted: Fitted, tests: Tests, coding: Variables) -> Fitted:
+    """Each target keeps the forecaster whose tests decided about it.
+
+    With domains it keeps what forecasts all of them best: another one may decide in each.
+    """
+    if not fitted.is_auto or tests.whole is None or not any(tests.whole.decided_by):
+        return fitted
+    labels = [tests.whole.decided_by[variable] for variable in coding.of_column]
+    return fitted.keeping(labels, tests.whole.products)
 
 
 def read_relevance(
     forecaster: Forecaster,
     windows: Windows,
+    tests: Tests,
     context: ReadingContext,
     parts: Sequence[Forecaster] = (),
 ) -> Statistics:
-    """The relevance of every candidate, over all windows and in every domain.
+    """The relevance of every candidate beside its tests: over all windows, and in every domain.
 
-    `parts` are forecasters fitted on disjoint time, for cross-fitted relevance.
+    `parts` are forecasters fitted on disjoint time, for cross-fitted relevance. With domains, an
+    effect in any of them counts: the smallest p-value over the domains times their number, so that
+    effects that differ or even cancel between domains are found, and the error rate holds for all
+    of them together.
     """
-    names = windows.panel.domain_names
-    domains = _domains_with_enough(windows, context) if len(names) > 1 else {}
-    most = max(LEAST_READ, READ_WINDOWS // max(len(names), 1))
-    return Statistics(
-        _relevance(forecaster, windows, READ_WINDOWS, context, parts),
-        {name: _relevance(forecaster, own, most, context, parts) for name, own in domains.items()},
-        domains,
+    read = _relevance(forecaster, windows, READ_WINDOWS, context, parts)
+    if tests.whole is not None:
+        whole = _statistics(read, windows, tests.whole, context)
+        return Statistics(whole, tests.decided_by)
+    most = max(LEAST_READ, READ_WINDOWS // max(len(windows.panel.domain_names), 1))
+    domains = {}
+    for name, (own, tested) in tests.domains.items():
+        part = _relevance(forecaster, own, most, context, parts)
+        domains[name] = _statistics(part, own, tested, context), tested.decided_by
+    whole = _over_domains(read, [part for part, _ in domains.values()], windows)
+    return Statistics(_with_score(whole, context), tests.decided_by, domains)
+
+
+def _over_domains(whole: xr.Dataset, parts: Sequence[xr.Dataset], windows: Windows) -> xr.Dataset:
+    """The statistics of all windows from those of the domains."""
+    tested = ["p_value", "stability", "certainty"]
+    each = xr.concat([part[tested] for part in parts], dim="domain")
+    p_value = np.minimum(each["p_value"].min("domain") * len(parts), 1.0)
+    whole = whole.assign(
+        p_value=p_value,
+        stability=each["stability"].max("domain"),
+        q_value=_q_values(p_value, windows),
+        certainty=each["certainty"].max("domain"),
     )
-
-
-def test_candidates(windows: Windows, read: Statistics, context: ReadingContext) -> Statistics:
-    """The p-value, q-value and stability of every candidate added to its relevance.
-
-    With domains, an effect in any of them counts: the smallest p-value over the domains times
-    their number, so that effects that differ or even cancel between domains are found, and the
-    error rate holds for all of them together.
-    """
-    tested = {}
-    for place, (name, own) in enumerate(read.domain_windows.items()):
-        context.progress.step("testing the domains", place / len(read.domain_windows))
-        part = read.domains[name]
-        part = part.assign(_tests(own, part["relevance"], context))
-        tested[name] = _with_score(part, context)
-    whole = read.whole
-    if not tested:
-        whole = whole.assign(_tests(windows, whole["relevance"], context))
-        return replace(read, whole=_with_score(whole, context))
-    each = xr.concat([_without_learner(part) for part in tested.values()], dim="domain")
-    whole["p_value"] = np.minimum(each["p_value"].min("domain") * len(tested), 1.0)
-    whole["stability"] = each["stability"].max("domain")
-    whole["q_value"] = _q_values(whole["p_value"], windows)
-    whole["certainty"] = each["certainty"].max("domain")
-    whole = _with_score(_with_learners(whole, list(tested.values())), context)
-    return replace(read, whole=whole, domains=tested)
+    judged = [
+        part[["relevance", "least_share", "doubtful"]] for part in parts if "doubtful" in part
+    ]
+    if not judged:
+        return whole
+    learned = xr.concat(judged, dim="domain")
+    return whole.assign(
+        relevance=np.maximum(whole["relevance"], learned["relevance"].max("domain")),
+        least_share=learned["least_share"].min("domain"),
+        doubtful=learned["doubtful"].any("domain"),
+    )
 
 
 def _with_score(found: xr.Dataset, context: ReadingContext) -> xr.Dataset:
@@ -120,31 +169,12 @@ def _with_score(found: xr.Dataset, context: ReadingContext) -> xr.Dataset:
     return found.assign(score=rules.discounted(found["relevance"], found["p_value"]))
 
 
-def _without_learner(part: xr.Dataset) -> xr.Dataset:
-    return part.drop_vars(
-        ["relevance", "score", "least_share", "doubtful", "energy"], errors="ignore"
-    )
-
-
-def _with_learners(whole: xr.Dataset, parts: Sequence[xr.Dataset]) -> xr.Dataset:
-    """What the learners of some domains say counts for all: the largest relevance, any doubt."""
-    spoken = [part for part in parts if "doubtful" in part]
-    if not spoken:
-        return whole
-    each = xr.concat([p[["relevance", "least_share", "doubtful"]] for p in spoken], dim="domain")
-    return whole.assign(
-        relevance=np.maximum(whole["relevance"], each["relevance"].max("domain")),
-        least_share=each["least_share"].min("domain"),
-        doubtful=each["doubtful"].any("domain"),
-    )
-
-
-def choose_edges(tested: Statistics, context: ReadingContext) -> LaggedGraph:
+def choose_edges(statistics: Statistics, context: ReadingContext) -> LaggedGraph:
     """The graph of all windows, those of the domains in it, and where each edge was found."""
-    graph = _graph(tested.whole, context)
-    if not tested.domains:
+    graph = _graph(statistics.whole, statistics.decided_by, context)
+    if not statistics.domains:
         return graph
-    parts = {name: _graph(part, context) for name, part in tested.domains.items()}
+    parts = {name: _graph(*part, context) for name, part in statistics.domains.items()}
     return with_domains(graph, parts)
 
 
@@ -157,15 +187,15 @@ def usual_fdr(windows: int) -> tuple[float, float]:
     return (0.02, 0.02) if windows >= FEW_WINDOWS else (0.05, 0.1)
 
 
-def settled(context: ReadingContext, tested: Statistics) -> ReadingContext:
+def with_final_fdr(context: ReadingContext, statistics: Statistics) -> ReadingContext:
     """The context with the accepted share of false edges that the tests ask for."""
     if not context.options.tested:
         return context
-    q_values = tested.whole["q_value"].values
+    q_values = statistics.whole["q_value"].values
     return replace(context, fdr=rules.accepted_share(q_values, context.fdr, context.fdr_if_weak))
 
 
-def allowed_inputs(allowed: xr.DataArray, coding: Variables | None = None) -> torch.Tensor:
+def allowed_inputs(allowed: xr.DataArray, coding: Variables | None = None) -> npt.NDArray[np.bool_]:
     """Allowed edges (target, source, lag) as a forecaster's inputs (target, step, source).
 
     With a coding, what is said of a variable holds for all its columns.
@@ -173,15 +203,30 @@ def allowed_inputs(allowed: xr.DataArray, coding: Variables | None = None) -> to
     values = allowed.values
     if coding is not None:
         values = values[coding.of_column][:, coding.of_column]
-    return torch.from_numpy(by_step(values))
+    return by_step(values)
 
 
 def _domains_with_enough(windows: Windows, context: ReadingContext) -> dict[str, Windows]:
     """The windows of every domain that is long enough for a graph of its own."""
-    steps, variables = windows.shape
-    enough = WINDOWS_PER_INPUT * steps * variables if context.options.tested else 1
-    every = {name: windows.in_domain(d) for d, name in enumerate(windows.panel.domain_names)}
+    names = windows.panel.domain_names
+    if len(names) < 2:
+        return {}
+    enough = WINDOWS_PER_INPUT * windows.inputs if context.options.tested else 1
+    every = {name: windows.in_domain(d) for d, name in enumerate(names)}
     return {name: own for name, own in every.items() if len(own) >= enough}
+
+
+def _suspects(windows: Windows, fitted: Fitted, context: ReadingContext) -> xr.DataArray:
+    """Inputs (target, source, lag) that some candidate leans on."""
+    allowed = context.candidates.allowed
+    if fitted.fits is None:
+        return xr.zeros_like(allowed)
+    coding = windows.panel.coding
+    shares = energy_shares(fitted.fits.simple_members, windows)  # (target, step, column)
+    of_variable = np.eye(len(coding.variables))[coding.of_column]  # (column, variable)
+    by_source = np.einsum("tsc,cv->tsv", shares, of_variable)[coding.first]
+    values = by_source[:, ::-1].transpose(0, 2, 1) >= SUSPECT_SHARE
+    return labelled(values, coding.variables)
 
 
 def _relevance(
@@ -203,36 +248,40 @@ def _relevance(
 
 
 def _tests(
-    windows: Windows,
-    scores: xr.DataArray,
-    context: ReadingContext,
+    windows: Windows, fitted: Fitted, suspects: xr.DataArray, context: ReadingContext
+) -> InputTests:
+    """Tests of every candidate on some windows."""
+    request = TestRequest(
+        windows,
+        context.candidates.allowed,
+        suspects,
+        context.fdr,
+        context.fdr_if_weak,
+        context.head,
+        context.seed,
+        context.effort,
+        context.progress,
+        context.refits,
+    )
+    return kept_tests(fitted, request) if context.options.tested else untested_rule_tests(request)
+
+
+def _statistics(
+    read: xr.Dataset, windows: Windows, tests: InputTests, context: ReadingContext
 ) -> xr.Dataset:
-    """Tests of every candidate; unknown (nan) where there are too few rows and no need."""
-    try:
-        suspects = rules.target_shares(scores) >= SUSPECT_SHARE
-        allowed = context.candidates.allowed
-        if context.own_tests is not None:
-            tests = context.own_tests.tests(windows, context.fdr, allowed, context.progress)
-        else:
-            tests = edge_tests(windows, suspects, context.fdr, allowed, context.effort)
-        if context.head != "mse" and context.own_tests is None:  # on the mean or on the variance
-            smaller = np.minimum(tests["p_value"], variance_p_values(windows))
-            tests["p_value"] = np.minimum(2 * smaller, 1.0)
-        elif context.learner and context.options.tested:
-            context.progress.step("looking for what closed forms miss", 0.0)
-            effort, seed, fdr = context.effort, context.seed, context.fdr_if_weak
-            tests = with_learner(windows, tests, scores, allowed, fdr, seed, effort)
-    except InputError:
-        if context.options.tested:
-            raise
-        unknown = xr.full_like(scores, np.nan)
-        tests = xr.Dataset({"p_value": unknown, "stability": unknown})
-    tests["q_value"] = _q_values(tests["p_value"], windows)
-    tests["certainty"] = certainty(windows, tests["q_value"])
-    return tests
+    """Relevance and tests together, q-values and certainty among them."""
+    tested = tests.dataset(windows.panel.coding.variables)
+    if "relevance" in tested:
+        gradients = read["relevance"]
+        largest = gradients.max(["source", "lag"]).clip(min=1e-300)
+        own = tested["relevance"] + TIE_BREAK_WEIGHT * gradients / largest
+        tested["relevance"] = own.where(np.isfinite(own), gradients)
+    tested["q_value"] = _q_values(tested["p_value"], windows)
+    tested["certainty"] = certainty(windows, tested["q_value"])
+    return _with_score(read.assign(tested), context)
 
 
-def _graph(found: xr.Dataset, context: ReadingContext) -> LaggedGraph:
+def _graph(found: xr.Dataset, decided_by: tuple[str, ...], context: ReadingContext) -> LaggedGraph:
     """Choose the edges by their statistics, and give each its details."""
     scores = found.get("score", found["relevance"])
     chosen = _chosen(found, context.options, context.fdr)
@@ -247,7 +296,10 @@ def _graph(found: xr.Dataset, context: ReadingContext) -> LaggedGraph:
     }
     if "doubtful" in found:
         details["doubtful"] = found["doubtful"].astype(bool)
-    return LaggedGraph.from_scores(scores, chosen, details)
+    graph = LaggedGraph.from_scores(scores, chosen, details)
+    by = decided_by if context.options.tested else (context.options.select,) * len(decided_by)
+    who = dict(zip(found["target"].values.tolist(), by, strict=True))
+    return replace(graph, edges=graph.edges.assign(decided_by=graph.edges["target"].map(who)))
 
 
 def _chosen(found: xr.Dataset, options: EdgeOptions, fdr: float) -> xr.DataArray:
@@ -277,5 +329,5 @@ def _signs(effect: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
 def _q_values(p_values: xr.DataArray, windows: Windows) -> xr.DataArray:
     """With few windows a variable's own last value is favoured; with many it needs no favour."""
     few = len(windows) < FEW_WINDOWS
-    weights = rules.own_past_weights(p_values.shape) if few else None
-    return p_values.copy(data=rules.q_values(p_values.values, weights))
+    weights = own_past_weights(p_values.shape) if few else None
+    return p_values.copy(data=link_q_values(p_values.values, weights))

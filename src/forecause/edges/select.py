@@ -7,12 +7,10 @@ import numpy.typing as npt
 import xarray as xr
 
 from forecause.errors import InputError
-from forecause.regression.p_values import adjusted_p_values
 
 CLEAR_POWERS = 6  # of ten, from which on a p-value leaves no doubt
 DISCOUNT = 4  # exponent of the share of those powers that a p-value has
 LEAST_KEPT = 1e-6  # of the relevance, so that what chance may explain is still ranked by it
-OWN_PAST_WEIGHT = 6.0  # how much likelier a variable's own last value is than its older ones
 FIRM_Q = 0.001  # q-value up to which a link would be found with far fewer rows as well
 FIRM_SHARE = 0.75  # of the links found; with fewer firm ones, many true links are still missed
 
@@ -56,34 +54,6 @@ def false_discovery(
     return (q_values <= fdr) & (target_shares(scores) >= least_share)
 
 
-def q_values(
-    p_values: npt.NDArray[np.float64], weights: npt.NDArray[np.float64] | None = None
-) -> npt.NDArray[np.float64]:
-    """Adjusted p-values (target, source, ...), of self-links and of links between variables apart.
-
-    Self-links are many and easy to find; adjusted together with them, more than the accepted share
-    of the links between variables would be false. Benjamini-Hochberg on p-values over `weights` of
-    mean 1 keeps its error rate whatever the weights (Genovese, Roeder and Wasserman 2006), and
-    finds more if they lean towards true edges.
-    """
-    adjusted = np.empty(p_values.shape)
-    own = np.eye(len(p_values), dtype=bool)  # (target, source)
-    for kind in (own, ~own):
-        given = p_values[kind]
-        if weights is not None:
-            given = given / _of_mean_one(weights[kind], np.isfinite(given))
-        adjusted[kind] = adjusted_p_values(given)
-    return adjusted
-
-
-def own_past_weights(shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
-    """Weights (target, source, lag) that favour a variable's own last value over its older ones."""
-    weights = np.ones(shape)
-    own = np.arange(shape[0])
-    weights[own, own, 0] = OWN_PAST_WEIGHT
-    return weights
-
-
 def accepted_share(q_values: npt.NDArray[np.float64], fdr: float, if_weak: float) -> float:
     """The accepted share of false edges: `fdr`, or `if_weak` where the links found are weak ones.
 
@@ -97,14 +67,8 @@ def accepted_share(q_values: npt.NDArray[np.float64], fdr: float, if_weak: float
     return if_weak if firm < FIRM_SHARE * found else fdr
 
 
-def _of_mean_one(
-    weights: npt.NDArray[np.float64], tested: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.float64]:
-    return weights / weights[tested].mean() if tested.any() else weights
-
-
 def discounted(relevance: xr.DataArray, p_values: xr.DataArray) -> xr.DataArray:
-    """Relevance as far as chance is excluded: all of it from a p-value of 10^-CLEAR_POWERS on.
+    """Relevance x (min(-log10 p, CLEAR_POWERS) / CLEAR_POWERS)^DISCOUNT.
 
     Relevance alone ranks an input high that a flexible forecaster only wiggles with; a p-value
     alone does not tell a strong cause from a faint one (`forecause bench ranking`).

@@ -8,18 +8,18 @@ import xarray as xr
 
 from forecause.data.streams import inputs_of
 from forecause.data.windows import Windows
-from forecause.edges.conditional_tests import (
+from forecause.forecast.input_tests.closed_form import MOST_FILLED
+from forecause.forecast.input_tests.false_discovery import link_q_values
+from forecause.forecast.input_tests.given_parents import (
     CONFIRM_LEVEL,
     LEAST_WINDOWS_PER_INPUT,
-    VANISHED,
+    MAX_P_GIVEN_ALL_LINES,
     Array,
     ConditionalTests,
     Index,
     Model,
     robust_p_value,
 )
-from forecause.edges.nested_models import MOST_FILLED
-from forecause.edges.select import q_values
 from forecause.regression.p_values import cauchy_combination
 
 MOST_JOINT_INPUTS = 100  # with more, looking for the plausible parents takes too long
@@ -43,7 +43,7 @@ def summary_edges(windows: Windows, p_values: xr.DataArray, allowed: xr.DataArra
     if windows.inputs <= MOST_JOINT_INPUTS and one_domain and np.isfinite(found).any():
         found = _with_joint_tests(windows, found, allowed)
     names = [str(name) for name in p_values["source"].values]
-    adjusted = q_values(found)
+    adjusted = link_q_values(found)
     shown = np.isfinite(found)
     if shown.sum() > MOST_PAIRS:
         shown &= adjusted <= LEAST_Q
@@ -117,7 +117,7 @@ class SummaryTests:
         if p_value >= CONFIRM_LEVEL:
             return p_value
         vanished = self._given_all_lines(target, given, tested, lags)
-        if vanished > VANISHED:
+        if vanished > MAX_P_GIVEN_ALL_LINES:
             return max(p_value, vanished)
         features, outcome = self.lagged.features, self.lagged.outcome(target)
         return max(p_value, robust_p_value(features, outcome, given, tested))

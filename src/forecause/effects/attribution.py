@@ -10,7 +10,9 @@ import xarray as xr
 
 from forecause.attribute.over_time import attribution_over_time
 from forecause.data.panel import Panel
-from forecause.data.windows import Scale, Windows
+from forecause.data.standardised import Scale
+from forecause.data.windows import Windows
+from forecause.effects.what_if import Models
 from forecause.errors import InputError
 from forecause.progress import QUIET, Progress
 from forecause.result import Result
@@ -26,14 +28,14 @@ def attribution_of_run(
     data: Any = None,
     progress: Progress = QUIET,
 ) -> xr.Dataset:
-    """`attribution_over_time` of a run's forecaster on its data, or on `data`, in these rows."""
-    panel = _with_domains(found, found.left_of(data))
+    """`attribution_over_time` of a run's causal forecaster in rows of its data or of `data`."""
+    panel = _with_domains(found, found.deseasonalised_panel(data))
     scale = Scale(found.data.mean, found.data.sd)
     windows = replace(Windows.of(panel, found.graph.max_lag), scale=scale)
     if rows is not None:
         first, end, step = rows.indices(panel.rows)
-        asked = np.isin(windows.rows, np.arange(first, end, step))
-        windows = windows.at(np.flatnonzero(asked))
+        wanted = np.isin(windows.rows, np.arange(first, end, step))
+        windows = windows.at(np.flatnonzero(wanted))
         if not len(windows):
             raise InputError(
                 f"None of the rows {first} to {end - 1} can be forecast: each needs "
@@ -41,7 +43,7 @@ def attribution_of_run(
                 f"{panel.rows}."
             )
     return attribution_over_time(
-        found.forecaster, windows, target, readout=readout, bins=bins, progress=progress
+        Models.of(found).causal, windows, target, readout=readout, bins=bins, progress=progress
     )
 
 

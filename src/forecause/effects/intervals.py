@@ -23,7 +23,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import torch
 from scipy.special import ndtr, ndtri, stdtrit
 
 from forecause.data.windows import Window, Windows
@@ -31,7 +30,7 @@ from forecause.graph.lagged import LaggedGraph
 from forecause.regression.least_squares import damped, precision
 from forecause.regression.residuals import product_t_values
 from forecause.regression.splines import spline_slopes, spline_terms
-from forecause.work_sharing import in_blocks, spread
+from forecause.work_sharing import in_blocks, parallel_map
 
 LEVEL = 0.9  # of the intervals
 COLUMNS = ("change", "change_low", "change_high")
@@ -92,7 +91,7 @@ def _filled_in(graph: LaggedGraph, windows: Windows, fdr: float | None) -> Lagge
         size = TARGETS_AT_ONCE if len(names) > FEW_TARGETS else 1
         blocks = in_blocks(names, size)
         work = 2 * size * len(targets.windows) * MOST_CONTROLS**2
-        for part in spread(_of_targets, targets, blocks, work):
+        for part in parallel_map(_of_targets, targets, blocks, work):
             found |= part
     keys = zip(graph.edges["source"], graph.edges["target"], graph.edges["lag"], strict=True)
     values = [found.get((s, t, int(lag)), UNKNOWN) for s, t, lag in keys]
@@ -132,12 +131,12 @@ class _Targets:
         used = sum(bool(into) for into in edges.values())
         terms = min(windows.inputs, MOST_CONTROLS) + 40
         rows = int(np.clip(WORK / (terms**2 * max(used, 1)), FEWEST_ROWS, MOST_ROWS))
-        return cls(graph, windows.spread(rows), edges)
+        return cls(graph, windows.thin(rows), edges)
 
     @cached_property
     def drawn(self) -> Window:
         """The windows looked at, held in memory for all targets without gaps of their own."""
-        return self.windows.draw(np.arange(len(self.windows)))
+        return self.windows.whole()
 
     def of_target(self, target: str) -> list[Interval]:
         """The intervals of all edges into a target."""
@@ -168,16 +167,16 @@ class _Targets:
         if len(windows) == len(self.windows):
             batch = self.drawn
         else:
-            batch = windows.draw(np.arange(len(windows)))
-        past = batch.past.numpy()  # (row, step, column), oldest first
+            batch = windows.whole()
+        past = batch.past  # (row, step, column), oldest first
         inputs, beside = (
             past[:, [-lag for _, lag in some], [at for at, _ in some]].astype(np.float64)
             for some in (causes, controls)
         )
         if batch.domain is not None:  # each domain has a mean of its own
-            own = np.eye(int(batch.domain.max()) + 1)[batch.domain.numpy()][:, 1:]
+            own = np.eye(int(batch.domain.max()) + 1)[batch.domain][:, 1:]
             beside = np.concatenate([beside, own], axis=1)
-        outcome = batch.target[:, column].double().numpy()
+        outcome = batch.target[:, column].astype(np.float64)
         return _average_slopes(inputs, beside, outcome, level, self.bar)
 
     def _controls(self, target: str, causes: list[Input], most: int) -> list[Input]:
@@ -315,9 +314,8 @@ def _bends(inputs: Array, most: int) -> tuple[Array, Array]:
         return np.empty((len(inputs), 0)), np.empty((inputs.shape[1], 0))
     knots = np.quantile(inputs, np.linspace(0.05, 0.95, count), axis=0).T
     knots[(np.diff(knots, axis=1) <= 1e-6).any(axis=1)] = 0.0  # few distinct values: a line
-    places, x = torch.from_numpy(knots), torch.from_numpy(np.ascontiguousarray(inputs))
-    terms = spline_terms(x, places)[..., 1:].numpy()
-    slopes = spline_slopes(x, places)[..., 1:].mean(0).numpy()  # (input, bend)
+    terms = spline_terms(inputs, knots)[..., 1:]
+    slopes = spline_slopes(inputs, knots)[..., 1:].mean(0)  # (input, bend)
     by_term = np.eye(len(slopes))[:, :, None] * slopes
     return terms.reshape(len(terms), -1), by_term.reshape(len(slopes), -1)
 

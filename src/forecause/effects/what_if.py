@@ -1,27 +1,27 @@
-"""Interventions on a fitted forecaster: the effect of one input, and the future under an action.
+"""Questions to the causal forecaster: the direct effect of an input, the future under an action.
 
-What comes out is causal only as far as the forecaster's inputs hold every common cause of what
-is set and what is watched; CAVEAT says so with every result.
+The causal forecaster reads the causes of every target alone, so what has no path from a variable
+that is held does not move. What comes out is causal only as far as the columns hold every common
+cause of what is set and what is watched; CAVEAT says so with every result.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import torch
-from torch import Tensor
 
 from forecause.data.sampling import rows_to_come
 from forecause.data.windows import Windows
 from forecause.diagnostics.power import noise_sd
 from forecause.effects.intervals import COLUMNS, LEVEL, UNKNOWN, Interval, average_effect
 from forecause.errors import InputError
-from forecause.forecast.forecaster import roll
+from forecause.forecast.causal import CausalForecaster
+from forecause.forecast.forecaster import Forecaster, roll
 from forecause.result import Result
 
 if TYPE_CHECKING:
@@ -31,21 +31,30 @@ CAVEAT = (
     "Holds if every common cause of the variable that is set and of what it drives is among the "
     "columns, and if the forecaster was right about values like these."
 )
+DENSE = (
+    " The run was saved by a version without a causal forecaster: its forecaster reads all inputs, "
+    "so variables without a path from what is set may move."
+)
 
 BANDS = (80, 95)  # per cent
 BAND_DRAWS = 2_000
+MEAN_DRAWS = 1_000  # noisy futures whose mean is the forecast of a curved forecaster
+FARTHEST = 1e6  # standard deviations: a value that runs away stays a number, so 0 times it is 0
 ENOUGH_NOISE = 40  # windows of a domain whose errors stand for it
 
 Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+Single = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """How a forecast moves when one earlier value is raised by one standard deviation.
+    """The direct effect of one earlier value: how a forecast moves when it is raised by one sd.
 
-    In the data's own units. `change` is the average over the rows of the data, per standard
-    deviation of the source, with a confidence interval from `low` to `high`; `samples` holds what
-    the forecaster says in every window that was tried.
+    All other values are held where they are, so what goes through other variables in between is
+    left out. In the data's own units. `change` is the average over the rows of the data, per
+    standard deviation of the source, with a confidence interval from `low` to `high`; `samples`
+    holds what the causal forecaster says in every window that was tried.
     """
 
     source: str
@@ -80,28 +89,47 @@ class Effect:
             interval = "interval unknown without the data"
         return (
             f"Effect({self.source} + {self.shift:.3g} -> {self.target} {change:+.3g} after "
-            f"{self.lag}, {interval})"
+            f"{self.lag}, direct, {interval})"
         )
 
 
-@torch.no_grad()
+class Models(NamedTuple):
+    """Who answers: `causal` says what follows an action, `guarded` what comes without one."""
+
+    causal: Forecaster
+    guarded: Forecaster
+
+    @classmethod
+    def of(cls, found: Result) -> Models:
+        """Those of a run; the dense forecaster where an old run has no other."""
+        if found.causal is None:
+            return cls(found.forecaster, found.forecaster)
+        return cls(found.causal.forecaster, found.causal.guarded)
+
+
 def effect(found: Result, source: str, target: str, lag: int) -> Effect:
-    """Raise `source`, `lag` rows back, by one sd in windows from all over the data."""
+    """The direct effect: raise `source`, `lag` rows back, by one sd in windows of all the data."""
     cause, outcome = _number_place(found, source), _number_place(found, target)
     if not 1 <= lag <= found.graph.max_lag:
         raise InputError(f"The lag must lie between 1 and {found.graph.max_lag}, found {lag}.")
-    window = found.data.sampled
-    raised = window.past.clone()
+    window, model = found.data.sampled, Models.of(found).causal
+    raised = window.past.copy()
     raised[:, -lag, cause] += 1.0  # inputs are standardised
-    before, after = (found.forecaster(past, domain=window.domain) for past in (window.past, raised))
-    change = (after - before)[:, outcome].double().numpy()
+    before, after = (model(past, domain=window.domain) for past in (window.past, raised))
+    change = (after - before)[:, outcome].astype(np.float64)
     sd = found.data.sd
     interval = _interval(found, source, target, lag)
-    return Effect(source, target, lag, float(sd[cause]), change * sd[outcome], *interval)
+    caveat = _caveat(found)
+    samples = change * sd[outcome]
+    return Effect(source, target, lag, float(sd[cause]), samples, *interval, caveat=caveat)
+
+
+def _caveat(found: Result) -> str:
+    return CAVEAT if found.causal is not None else CAVEAT + DENSE
 
 
 def _interval(found: Result, source: str, target: str, lag: int) -> Interval:
-    """As the graph has it; of what is no edge, from the data, where it is at hand."""
+    """Read from the table of edges; for what is no edge, estimated from the data if it is there."""
     edges = found.graph.edges
     own = (edges["source"] == source) & (edges["target"] == target) & (edges["lag"] == lag)
     if own.any() and COLUMNS[0] in edges:
@@ -109,7 +137,7 @@ def _interval(found: Result, source: str, target: str, lag: int) -> Interval:
     windows = found.windows
     if windows is None:
         try:
-            windows = Windows.of(found.left_of(), found.graph.max_lag)
+            windows = Windows.of(found.deseasonalised_panel(), found.graph.max_lag)
         except InputError:  # a loaded run whose data is gone
             return UNKNOWN
     return average_effect(found.graph, windows, source, target, lag)
@@ -125,45 +153,106 @@ def future(
 ) -> pd.DataFrame:
     """Forecast step by step from the end of a series, some variables being held where `do` says.
 
-    Without `draws` the noise is left out; with them, that many noisy futures are drawn, and the
+    Without `draws` it is the mean of what may happen; with them, that many noisy futures, and the
     index has the levels draw and step. A variable of labels has a column variable=level for each
     of its levels: its probability, or in a draw 1 for the level that was drawn and 0 for others.
+
+    Without an action the guarded forecaster answers. With one, what the action changes is added to
+    its forecast: the difference between two futures of the causal forecaster, with and without the
+    action and with the same noise. What has no path from what is held stays as it is, exactly.
     """
     if steps < 1:
         raise InputError(f"The number of steps must be at least 1, found {steps}.")
     place = _series_place(found, series)
     held = _held(found, do or {}, steps, place)  # (step, column), NaN where nothing is held
-    past, domain = _latest(found, series)
-    past, domain = past.expand(max(draws, 1), -1, -1), domain.expand(max(draws, 1))
-    variables = len(found.data.columns)
-    noise = torch.zeros(steps, max(draws, 1), variables)
-    chance = torch.Generator().manual_seed(seed)
-    if draws:
-        past_noise = _past_noise(found, int(domain[0]))
-        drawn = torch.randint(len(past_noise), noise.shape[:2], generator=chance)
-        noise = past_noise[drawn]
-
-    def happens(step: int, forecast: Tensor) -> Tensor:
-        following = forecast + noise[step]
-        for label in found.forecaster.labels:
-            levels = label.probabilities(forecast[:, label.columns])
-            if draws:
-                drawn = torch.multinomial(levels, 1, generator=chance)
-                levels = torch.zeros_like(levels).scatter_(1, drawn, 1.0)
-            following[:, label.columns] = label.standardised(levels)
-        return torch.where(held[step].isnan(), following, held[step].nan_to_num())
-
-    rolled = roll(found.forecaster, past, steps, happens, domain)
-    values = rolled.double().numpy() * found.data.sd + found.data.mean
+    rolls = _Rolls(found, *_latest(found, series), steps, draws, seed)
+    standardised = rolls.under_action(held) if do else rolls.of(rolls.models.guarded)
+    values = standardised.astype(np.float64) * found.data.sd + found.data.mean
     if found.data.course is not None:
         values = found.data.course.restored(place, values)
     table = pd.DataFrame(
-        values.reshape(-1, variables),
+        values.reshape(-1, values.shape[-1]),
         index=_index(found, place, steps, draws),
         columns=list(found.data.columns),
     )
-    table.attrs["caveat"] = CAVEAT
+    table.attrs["caveat"] = _caveat(found) if do else CAVEAT
+    if found.causal is not None:
+        names = found.data.variables
+        table.attrs["forecast_by"] = dict(zip(names, found.causal.forecast_by, strict=True))
     return table
+
+
+class _Rolls:
+    """Futures of one series' end; the same noise whoever forecasts and whatever is held."""
+
+    def __init__(
+        self, found: Result, past: Single, domain: int, steps: int, draws: int, seed: int
+    ) -> None:
+        self.found, self.past, self.domain = found, past, domain
+        self.steps, self.draws, self.seed = steps, draws, seed
+        self.models = Models.of(found)
+        self.nothing = np.full((steps, past.shape[-1]), np.nan, dtype=np.float32)
+
+    def under_action(self, held: Single) -> Single:
+        """(draw or 1, step, column), standardised, where `held` (step, column) is not NaN there."""
+        causal, guarded = self.models
+        moved = self.of(causal, held)
+        if causal is guarded:
+            return moved
+        change = moved - self.of(causal)
+        following = self.of(guarded) + change
+        for label in causal.labels:
+            at = (..., label.columns)
+            levels = label.standardised(label.probabilities(following[at].astype(np.float64)))
+            is_moved = (change[at] != 0).any(-1, keepdims=True)
+            other = moved[at] if self.draws else levels
+            following[at] = np.where(is_moved, other, following[at] - change[at])
+        return np.where(np.isnan(held), following, held)
+
+    def of(self, forecaster: Forecaster, held: Single | None = None) -> Single:
+        """The futures that a forecaster tells, (draw or 1, step, column), standardised.
+
+        Without draws and where it is curved, the mean of many noisy futures: a future without
+        noise would be biased.
+        """
+        held = self.nothing if held is None else held
+        is_mean = not self.draws
+        is_noisy = self.draws > 0 or (self.steps > 1 and not forecaster.is_straight)
+        count = self.draws or (MEAN_DRAWS if is_noisy else 1)
+        rng = np.random.default_rng(self.seed)
+        noise = np.zeros((self.steps, count, self.past.shape[-1]), dtype=np.float32)
+        labels = forecaster.labels
+        chance = rng.random((self.steps, count, len(labels)), dtype=np.float32)
+        if is_noisy:
+            past_noise = noise_of(self.found, forecaster, self.domain)
+            noise = past_noise[_drawn_evenly(len(past_noise), self.steps, count, rng)]
+        means = np.empty((1, self.steps, self.past.shape[-1]), dtype=np.float32)
+
+        def happens(step: int, forecast: Single) -> Single:
+            expected, following = forecast.astype(np.float32), forecast + noise[step]
+            for place, label in enumerate(labels):
+                levels = label.probabilities(forecast[:, label.columns].astype(np.float64))
+                expected[:, label.columns] = label.standardised(levels)
+                if is_noisy:
+                    drawn = (levels.cumsum(-1)[:, :-1] < chance[step, :, [place]].T).sum(-1)
+                    levels = np.eye(levels.shape[-1])[drawn]
+                following[:, label.columns] = label.standardised(levels)
+            free = np.isnan(held[step])
+            means[0, step] = np.where(free, expected.mean(0, dtype=np.float64), held[step])
+            following = np.nan_to_num(following).clip(-FARTHEST, FARTHEST)
+            return np.where(free, following, held[step]).astype(np.float32)
+
+        past = np.repeat(self.past[None], count, axis=0)
+        domain = np.full(count, self.domain, dtype=np.int64)
+        rolled = roll(forecaster, past, self.steps, happens, domain)
+        return means if is_mean else rolled.astype(np.float32)
+
+
+def _drawn_evenly(among: int, steps: int, count: int, rng: np.random.Generator) -> Index:
+    """Places (step, draw); in every step each of `among` is drawn about equally often."""
+    times = -(-count // among)
+    every = np.tile(np.arange(among), (steps, times))
+    return rng.permuted(every, axis=1)[:, :count]
 
 
 def bands(
@@ -177,7 +266,7 @@ def bands(
     """The future with its bands, one line per step and variable: forecast, low_80, high_80, ...
 
     A band holds the middle of many noisy futures, whose noise is what the forecaster got wrong in
-    the past, as large as on held-out rows. A level of a label has a probability and no band.
+    blocks of time that it had not seen. A level of a label has a probability and no band.
     """
     middle = future(found, steps, series, do)
     drawn = future(found, steps, series, do, BAND_DRAWS, seed)
@@ -192,24 +281,32 @@ def bands(
             edge = np.full(middle.shape, np.nan)
             edge[:, numbers] = np.quantile(futures[:, :, numbers], at, axis=0)
             table[f"{name}_{level}"] = edge.ravel()
-    table.attrs["caveat"] = CAVEAT
+    table.attrs.update(middle.attrs)
     return table
 
 
-def _past_noise(found: Result, domain: int) -> Tensor:
-    """What the forecaster got wrong in the kept windows, (window, column), standardised.
+def noise_of(found: Result, forecaster: Forecaster, domain: int) -> Single:
+    """What a forecaster got wrong, (window, column), standardised, about zero.
 
-    All variables of a window together, since their noise may be related; scaled to the error on
-    held-out rows, which is larger. Of the same domain, where there are enough windows of it.
+    All variables of a window together, since their noise may be related. Of the same domain, where
+    there are enough windows of it.
     """
+    if isinstance(forecaster, CausalForecaster):
+        errors, domains = forecaster.residuals.astype(np.float64), forecaster.residual_domain
+    else:
+        errors, domains = _scaled_errors(found, forecaster), found.data.sampled.domain
+    if domains is not None and (domains == domain).sum() >= ENOUGH_NOISE:
+        errors = errors[domains == domain]
+    return np.asarray(errors - errors.mean(0), dtype=np.float32)
+
+
+def _scaled_errors(found: Result, forecaster: Forecaster) -> Array:
+    """Errors in the windows kept of an old run, scaled to those on held-out rows, which are
+    larger."""
     window = found.data.sampled
-    errors = (window.target - found.forecaster.forecast(window)).double()
-    if window.domain is not None and (window.domain == domain).sum() >= ENOUGH_NOISE:
-        errors = errors[window.domain == domain]
-    errors = errors - errors.mean(0)
-    coding = found.data.coding
-    size = torch.from_numpy(noise_sd(found.losses)[coding.of_column])
-    return (errors * (size / errors.std(0).clamp(min=1e-12)).clamp(min=1.0)).float()
+    errors = (window.target - forecaster.forecast(window)).astype(np.float64)
+    size = noise_sd(found.losses)[found.data.coding.of_column]
+    return np.asarray(errors * np.maximum(size / np.maximum(errors.std(0, ddof=1), 1e-12), 1.0))
 
 
 def variable_place(found: Result, name: str) -> int:
@@ -231,7 +328,7 @@ def _number_place(found: Result, name: str) -> int:
     return int(found.data.coding.first[place])
 
 
-def _held(found: Result, do: Mapping[str, Any], steps: int, series: int) -> Tensor:
+def _held(found: Result, do: Mapping[str, Any], steps: int, series: int) -> Single:
     """Standardised values that variables are held at, (step, column)."""
     held = np.full((steps, len(found.data.columns)), np.nan)
     mean, sd = found.data.mean, found.data.sd
@@ -251,7 +348,7 @@ def _held(found: Result, do: Mapping[str, Any], steps: int, series: int) -> Tens
         if found.data.course is not None:
             path = found.data.course.taken_from(series, place, np.broadcast_to(path, steps))
         held[:, place] = (path - mean[place]) / sd[place]
-    return torch.from_numpy(held.astype(np.float32))
+    return held.astype(np.float32)
 
 
 def _held_levels(label: Label, values: Any, steps: int) -> Array:
@@ -274,8 +371,8 @@ def _series_place(found: Result, series: str | None) -> int:
     return names.index(series) if series else len(names) - 1
 
 
-def _latest(found: Result, series: str | None) -> tuple[Tensor, Tensor]:
-    """The standardised end of a series, (1, max_lag, column), and the index of its domain, (1,)."""
+def _latest(found: Result, series: str | None) -> tuple[Single, int]:
+    """The standardised end of a series, (max_lag, column), and the index of its domain."""
     data, place = found.data, _series_place(found, series)
     end = data.latest[place]
     if np.isnan(end).any():
@@ -285,7 +382,7 @@ def _latest(found: Result, series: str | None) -> tuple[Tensor, Tensor]:
         )
     past = ((end - data.mean) / data.sd).astype(np.float32)
     domain = data.latest_domain[place] if data.latest_domain else 0
-    return torch.from_numpy(past)[None], torch.tensor([domain])
+    return past, int(domain)
 
 
 def _index(found: Result, series: int, steps: int, draws: int) -> pd.Index:

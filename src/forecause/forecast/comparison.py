@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import torch
-from torch import Tensor
 
 from forecause.data.windows import Window, Windows
-from forecause.forecast.forecaster import Forecaster, over_windows, squared_errors
-from forecause.forecast.heads import LIKELIHOODS, Labelled
-from forecause.forecast.models.per_target import choose
+from forecause.forecast.choice import PerTargetChoice, choose, clear_wins
+from forecause.forecast.forecaster import Floats, Forecaster, over_windows, squared_errors
+from forecause.forecast.likelihood import MeanLikelihood
+from forecause.forecast.stack import JOINED, Stack
+from forecause.networks.settings import TrainedSettings
 
 
 class Comparison:
@@ -27,39 +28,42 @@ class Comparison:
         self.judging, self.mean = judging, mean
         self.coding = judging.panel.coding
         self.members: list[Forecaster] = []
-        self.squared: list[Tensor] = []  # errors (window, column)
-        self.nll: list[Tensor] = []  # negative log-likelihood (window, column)
+        self.squared: list[Floats] = []  # errors (window, column)
 
     def add(self, member: Forecaster) -> None:
         """Judge one more candidate."""
         self.members.append(member)
         self.squared.append(squared_errors(member, self.judging))
-        self.nll.append(-over_windows(member, self.judging, member.log_likelihood))
 
-    def to_beat(self, member: Forecaster, windows: Windows) -> Tensor:
+    @cached_property
+    def nll(self) -> list[Floats]:
+        """Negative log-likelihoods (window, column) of all candidates, once none is to come."""
+        return [-over_windows(self.judging, member.log_likelihood) for member in self.members]
+
+    def to_beat(self, member: Forecaster, windows: Windows) -> Floats:
         """The errors on these windows of each column's best candidate, of the kind that `member`
         learns by, (window, column)."""
-        by_nll = torch.full((windows.shape[1],), not member.likelihood.fixed)
+        by_nll = np.full(windows.shape[1], member.learns_variance)
         for label in member.labels:
             by_nll[label.columns] = True
         errors = []
         for rival in self.members:
             squared = squared_errors(rival, windows)
-            nll = -over_windows(rival, windows, rival.log_likelihood)
-            errors.append(torch.where(by_nll, nll, squared))
-        best = torch.stack([e.mean(0) for e in errors]).argmin(0)
-        return torch.stack([errors[i][:, column] for column, i in enumerate(best.tolist())], dim=1)
+            nll = -over_windows(windows, rival.log_likelihood)
+            errors.append(np.where(by_nll, nll, squared))
+        best = np.argmin([e.mean(0, dtype=np.float64) for e in errors], axis=0)
+        return np.stack([errors[i][:, column] for column, i in enumerate(best)], axis=1)
 
-    def residuals(self, rivals: Sequence[Forecaster], windows: Windows) -> Tensor:
+    def residuals(self, rivals: Sequence[Forecaster], windows: Windows) -> Floats:
         """What the best of some candidates for each column leaves of it, (window, column)."""
         places = [self.members.index(rival) for rival in rivals]
-        best = torch.stack([self.squared[p].mean(0) for p in places]).argmin(0)
+        best = np.argmin([self.squared[p].mean(0, dtype=np.float64) for p in places], axis=0)
 
-        def left(window: Window) -> Tensor:
-            every = torch.stack([window.target - rival.forecast(window) for rival in rivals])
-            return every.gather(0, best.expand(1, len(window), -1))[0]
+        def left(window: Window) -> Floats:
+            every = np.stack([window.target - rival.forecast(window) for rival in rivals])
+            return np.take_along_axis(every, best[None, None], axis=0)[0]
 
-        return over_windows(rivals[0], windows, left)
+        return over_windows(windows, left)
 
     def choose(self, by_likelihood: bool) -> Forecaster:
         """The only candidate, or for each variable the best."""
@@ -68,41 +72,86 @@ class Comparison:
         errors = self.nll if by_likelihood else self.squared
         return choose(self.members, [self._shared(e, by_likelihood) for e in errors])
 
+    def keep(self, labels: Sequence[str]) -> PerTargetChoice:
+        """Each column (column,) forecast by the candidate that its label names, or by the mean of
+        those that it names; by the simplest one where none of them has a model of the column."""
+        candidates = {member.label: member for member in self.members}
+        kinds, read = [], dict[str, list[int]]()
+        for column, label in enumerate(labels):
+            parts = [p for p in label.split(JOINED) if p in candidates]
+            parts = [p for p in parts if candidates[p].has_model_for(column)]
+            parts = parts or [self.members[0].label]
+            kinds.append(JOINED.join(parts))
+            for part in parts:
+                read.setdefault(part, []).append(column)
+        for part, columns in read.items():
+            candidates[part].keep_only(columns)
+        members: dict[str, Forecaster] = {}
+        for kind in dict.fromkeys(kinds):
+            parts = kind.split(JOINED)
+            stack = {part: candidates[part] for part in parts}
+            members[kind] = Stack.of(stack) if len(parts) > 1 else candidates[kind]
+        return PerTargetChoice.of(kinds, members)
+
+    def networks_ahead(self) -> dict[Forecaster, list[int]]:
+        """The columns that each network forecasts clearly better than everything simpler."""
+        networks = [isinstance(m.settings, TrainedSettings) for m in self.members]
+        simple = np.flatnonzero(~np.array(networks)).tolist()
+        best = np.argmin([self.squared[p].mean(0, dtype=np.float64) for p in simple], axis=0)
+        errors = np.stack([self.squared[simple[b]][:, c] for c, b in enumerate(best)], axis=1)
+        every = range(errors.shape[1])
+        return {
+            member: clear_wins(errors, self.squared[place], every, closed_form=False)
+            for place, member in enumerate(self.members)
+            if networks[place]
+        }
+
+    def replace(self, place: int, member: Forecaster) -> None:
+        """Judge another version of a candidate in its place."""
+        self.members[place] = member
+        self.squared[place] = squared_errors(member, self.judging)
+
     def losses(self, fitted: Forecaster) -> pd.DataFrame:
         """Squared errors: `naive` (the last value repeated), `mean` (of what was learned from),
-        the candidates, and `chosen`."""
-        found = [self._shared(e, summed=False).double().mean(0) for e in self.squared]
+        the candidates, stacks of them where these are kept, and `chosen`."""
+        found = [self._shared(e, summed=False).mean(0, dtype=np.float64) for e in self.squared]
+        stacks = {k: m for k, m in fitted.members.items() if isinstance(m, Stack)}
         simple = {"naive": naive_loss(self.judging), "mean": mean_loss(self.judging, self.mean)}
-        return self._table({n: self._of_variables(e) for n, e in simple.items()}, found, fitted)
+        table = self._table({n: self._of_variables(e) for n, e in simple.items()}, found, fitted)
+        for place, (label, stack) in enumerate(stacks.items(), table.shape[1] - 1):
+            errors = self._shared(squared_errors(stack, self.judging), summed=False)
+            own = errors.mean(0, dtype=np.float64)[self.coding.first]
+            table.insert(place, label, np.where(table["chosen"] == label, own, np.nan))
+        return table
 
     def nlls(self, fitted: Forecaster) -> pd.DataFrame:
         """Negative log-likelihoods: `mean` (of a distribution that never changes), the candidates,
         and `chosen`."""
-        found = [self._shared(e, summed=True).double().mean(0) for e in self.nll]
+        found = [self._shared(e, summed=True).mean(0, dtype=np.float64) for e in self.nll]
         return self._table({"mean": self._of_mean()}, found, fitted)
 
     def _table(
         self,
         reference: dict[str, npt.NDArray[np.float64]],
-        found: Sequence[Tensor],
+        found: Sequence[Floats],
         fitted: Forecaster,
     ) -> pd.DataFrame:
         first, columns = self.coding.first, self.judging.shape[1]
         chosen = [fitted.member_of(column).label for column in range(columns)]
-        numbers = {m.label: e.numpy()[first] for m, e in zip(self.members, found, strict=True)}
+        numbers = {m.label: e[first] for m, e in zip(self.members, found, strict=True)}
         names = [chosen[column] for column in first]
         return pd.DataFrame(
             {**reference, **numbers, "chosen": names},
             index=pd.Index(self.coding.variables, name="variable"),
         )
 
-    def _shared(self, errors: Tensor, summed: bool) -> Tensor:
+    def _shared(self, errors: Floats, summed: bool) -> Floats:
         """Errors (window, column); each of a label's columns has what its variable has."""
         if not self.coding.labels:
             return errors
         weights = self.coding.weights(self.judging.scale.mean)
-        mixed = torch.from_numpy((weights > 0) * 1.0 if summed else weights)
-        return (errors.double() @ mixed)[:, self.coding.of_column]
+        mixed = (weights > 0) * 1.0 if summed else weights
+        return np.asarray((errors @ mixed)[:, self.coding.of_column])
 
     def _of_variables(self, columns: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         if not self.coding.labels:
@@ -110,26 +159,31 @@ class Comparison:
         return np.asarray(columns @ self.coding.weights(self.judging.scale.mean))
 
     def _of_mean(self) -> npt.NDArray[np.float64]:
-        labels = self.coding.label_columns(self.judging.scale.mean)
-        likelihood = Labelled(LIKELIHOODS["mse"], labels, logits=False)  # forecasts are 0: the mean
+        likelihood = MeanLikelihood(self.coding.label_columns(self.judging.scale.mean))
         parts = []
         for batch in self.judging.batches(4096):
-            value = batch.target.double()
-            parts.append(-likelihood.log_prob(torch.zeros(*value.shape, 2).double(), value))
-        return self._shared(torch.cat(parts), summed=True).mean(0).numpy()[self.coding.first]
+            value = batch.target.astype(np.float64)  # forecasts are 0: the mean
+            one = np.ones(value.shape[1])
+            parts.append(-likelihood.log_prob(np.zeros_like(value), one, value))
+        return np.asarray(
+            self._shared(np.concatenate(parts), summed=True).mean(0)[self.coding.first]
+        )
 
 
 def naive_loss(windows: Windows) -> npt.NDArray[np.float64]:
     """Mean squared error of repeating the last value, (column,)."""
-    total = sum((b.target - b.past[:, -1]).double().square().sum(0) for b in windows.batches(4096))
-    return np.asarray(total) / len(windows)
+    total = np.zeros(windows.shape[1])
+    for batch in windows.batches(4096):
+        total += ((batch.target - batch.past[:, -1]).astype(np.float64) ** 2).sum(0)
+    return total / len(windows)
 
 
 def mean_loss(windows: Windows, mean: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Mean squared error of forecasting a mean (column,), (column,)."""
-    known = torch.from_numpy(mean)
-    total = sum((b.target.double() - known).square().sum(0) for b in windows.batches(4096))
-    return np.asarray(total) / len(windows)
+    total = np.zeros(windows.shape[1])
+    for batch in windows.batches(4096):
+        total += ((batch.target - mean) ** 2).sum(0)
+    return total / len(windows)
 
 
 def over_mean(losses: pd.DataFrame) -> pd.DataFrame:

@@ -16,8 +16,9 @@ import numpy.typing as npt
 
 from forecause.regression import scan
 from forecause.regression.atoms import Atom, Factor, Kind, atom_of, atom_values
-from forecause.regression.block_ridge import BlockMoments, stretches
 from forecause.regression.least_squares import KnownFeatures, ridge
+from forecause.regression.moments import Moments
+from forecause.regression.sample import stretches
 from forecause.regression.scan import InputGroups
 from forecause.regression.splines import BENDS, Splines
 
@@ -31,7 +32,7 @@ ROUNDS = 3  # of scans
 ATOMS_A_ROUND = 4
 OWN_LEVEL = 10  # times a scan's level: of one function alone that a scan has already found
 RELAXED_LEVEL = 1.0  # of a scan, for a target that has an atom already
-MOST_ATOMS = 24  # with twins
+MOST_ATOMS = 24  # with their variants
 MOST_READ = 10  # inputs that a target's model reads
 COST_OF_READING_FEW = 0.02  # share of the loss beyond which twice as many are read
 SATURATION = 3.0  # rate of the tanh that stands in for a step
@@ -53,12 +54,12 @@ def _plain_of(columns: int) -> tuple[tuple[Kind, float], ...]:
     return scan.PLAIN if columns <= scan.FEW_COLUMNS else scan.PLAIN[:1]
 
 
-def cure_scans() -> list[ScanOf]:
+def extra_pair_scans() -> list[ScanOf]:
     """Products of two waves, steps or lines: what usually misleads the basic scans."""
     return [partial(scan.PairScan, functions=scan.CURE)]
 
 
-def triple_cure_scans() -> list[ScanOf]:
+def extra_triple_scans() -> list[ScanOf]:
     """Products of three waves: costly, so only for targets that follow some atom already."""
     return [partial(scan.TripleScan, functions=waves) for waves in scan.WAVE_TRIPLES]
 
@@ -133,7 +134,7 @@ class AdditiveModels:
         intercept = np.ones((len(inputs), 1))
         bends = self.splines.bends(inputs)
         self.features = np.concatenate([intercept, inputs, bends], axis=1)
-        self.moments = BlockMoments.of(self.features, targets, self.blocks)
+        self.moments = Moments.of_blocks(self.features, targets, self.blocks)
         self.penalties = [
             main_penalty(inputs.shape[1], line, bend)
             for line, bend in product(LINE_PENALTIES, BEND_PENALTIES)
@@ -147,7 +148,7 @@ class AdditiveModels:
         for chosen in np.unique(self.choice):
             own = np.flatnonzero(self.choice == chosen)
             for b, block in enumerate(self.blocks):
-                beta = self.moments.solve(self.penalties[chosen], without=b)[:, own]
+                beta = self.moments.total(without=b).solve(self.penalties[chosen])[:, own]
                 left[block, own] = self.targets[block][:, own] - self.features[block] @ beta
         return left
 
@@ -158,7 +159,7 @@ class AdditiveModels:
         found = np.empty((len(inputs), self.targets.shape[1]))
         for chosen in np.unique(self.choice):
             own = np.flatnonzero(self.choice == chosen)
-            found[:, own] = features @ self.moments.solve(self.penalties[chosen])[:, own]
+            found[:, own] = features @ self.moments.total().solve(self.penalties[chosen])[:, own]
         return found
 
     def columns_of(self, reads: Index) -> Index:
@@ -187,7 +188,7 @@ class DictionarySearch:
         """Look for atoms in the residuals."""
         self._run(self.searches, scans, lambda search: (search.residual, search.known))
 
-    def look_behind_copies(self, scans: Sequence[ScanOf], only_rich: bool = False) -> None:
+    def scan_target_minus_own_past(self, scans: Sequence[ScanOf], only_rich: bool = False) -> None:
         """Look in the target less its own past: other inputs may carry a noisy copy of what drives
         it, and the residual then holds nothing of it any more."""
         searches = [s for s in self.searches if s.atoms or not only_rich]
@@ -227,7 +228,7 @@ class _Search:
     ) -> None:
         self.additive, self.target, self.own_lags, self.level = additive, target, own_lags, level
         self.observed = additive.targets[:, target : target + 1]
-        self.moments = additive.moments.of_target(target)
+        self.moments = additive.moments.of_targets([target])
         self.features = additive.features
         self.main = additive.penalties[int(additive.choice[target])]
         self.atoms: list[Atom] = []
@@ -253,7 +254,7 @@ class _Search:
         return known.taken_off(self.observed)[:, 0], known
 
     def extend(self, proposals: list[scan.Proposal], residual: Array, known: KnownFeatures) -> None:
-        """Take in the proposals that hold up, with twins, and renew the residual.
+        """Take in the proposals that hold up, with their variants, and renew the residual.
 
         The proposals are judged by the residual (row,) beside known features. Where these are not
         all that is known, the lines of other inputs are still in the residual, and a
@@ -265,8 +266,10 @@ class _Search:
         if known.features is not self.features:
             own_level = OWN_LEVEL * self.level
             found = scan.beyond(found, inputs, self.residual, self.known, own_level)
-        with_twins = [twin for atom in found for twin in (atom, *twins(atom, inputs))]
-        added = [a for a in dict.fromkeys(with_twins) if a not in self.atoms]
+        with_variants: list[Atom] = []
+        for atom in found:
+            with_variants += [atom, *phase_and_saturation_variants(atom, inputs)]
+        added = [a for a in dict.fromkeys(with_variants) if a not in self.atoms]
         added = added[: MOST_ATOMS - len(self.atoms)]
         self.has_grown = bool(added)
         if added:
@@ -281,7 +284,7 @@ class _Search:
         self.atoms += added
         residual = np.empty(len(self.features))
         for b, block in enumerate(blocks):
-            beta = self.moments.solve(self.penalty, without=b)
+            beta = self.moments.total(without=b).solve(self.penalty)
             residual[block] = (self.observed[block] - self.features[block] @ beta)[:, 0]
         self.residual = residual
 
@@ -304,7 +307,7 @@ class _Search:
             own = self.additive.columns_of(np.array([column]))[1:]
             used = [first + i for i, a in enumerate(self.atoms) if column in a.columns]
             groups.append(np.concatenate([own, used]).astype(np.int64))
-        rises = self.moments.rises(self.penalty, groups)
+        rises = self.moments.total().rises(self.penalty, groups)
         in_atoms = {c for a in self.atoms for c in a.columns}
         is_in_atom = np.array([c in in_atoms for c in candidates.tested])
         order = np.lexsort((-rises, ~is_in_atom))
@@ -316,14 +319,14 @@ class _Search:
         first = 1 + self.additive.inputs.shape[1] * (1 + BENDS)
         main = self.additive.columns_of(reads)
         kept = np.concatenate([main, first + np.array([i for i, _ in atoms], dtype=np.int64)])
-        moments = self.moments.of_features(kept)
+        moments = self.moments.of_features(kept[1:] - 1)
         own = np.full(len(atoms), ATOM_PENALTY)
         penalties = [
             np.concatenate([main_penalty(len(reads), line, bend), own])
             for line, bend in product(LINE_PENALTIES, BEND_PENALTIES)
         ]
         best, loss = moments.best_penalties(penalties)
-        beta = moments.solve(penalties[int(best[0])])[:, 0]
+        beta = moments.total().solve(penalties[int(best[0])])[:, 0]
         bends = beta[1 + len(reads) : len(main)].reshape(len(reads), BENDS)
         return DictionaryFit(
             splines=self.additive.splines,
@@ -338,7 +341,7 @@ class _Search:
         )
 
 
-def twins(atom: Atom, inputs: Array) -> list[Atom]:
+def phase_and_saturation_variants(atom: Atom, inputs: Array) -> list[Atom]:
     """Other phases of an atom's waves; steps in place of an atom's lines."""
     waves = [f for f in atom.factors if f.kind in ("sin", "cos")]
     if waves:

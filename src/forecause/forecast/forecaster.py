@@ -4,43 +4,50 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-import torch
-from torch import Tensor, nn
+import numpy.typing as npt
 
 from forecause.config import ForecasterSpec
 from forecause.data.variables import LabelColumns
 from forecause.data.windows import Window, Windows
 from forecause.errors import InputError
-from forecause.forecast.backward import PLAIN, Rules
-from forecause.forecast.heads import LIKELIHOODS, Labelled, Likelihood
+from forecause.forecast.likelihood import MeanLikelihood
+from forecause.forecast.rules import PLAIN, Rules
 from forecause.progress import QUIET, Progress
 from forecause.regression.residuals import Residuals
 
+if TYPE_CHECKING:
+    from forecause.forecast.input_tests.protocol import InputTests, TestRequest
+
+Floats = npt.NDArray[Any]  # float32 as drawn from windows, or float64
+Index = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
 WATCHED = 4096  # held-out windows looked at to decide when to stop
 LEAST_NOISE = 1e-6  # of a target's variance: a perfect forecast still has a likelihood
-
-MOST_AT_ONCE = 2048  # windows that are forecast, unless the forecaster asks for fewer
+MOST_AT_ONCE = 2048  # windows that are forecast together
 WINDOWS_PER_INPUT = 3  # a domain with fewer learns from all domains
+STEP = 0.5  # standard deviations by which an input is moved either way to tell its mean slope
 
 
 @dataclass(frozen=True)
 class KnownErrors:
     """Errors (window, target) of the best rivals on the windows that training looks at."""
 
-    errors: Tensor
+    errors: Floats
 
-    def __call__(self, _watched: Windows) -> Tensor:
+    def __call__(self, _watched: Windows) -> Floats:
         return self.errors
 
 
 @dataclass(frozen=True)
 class FitData:
-    """What a forecaster is fitted to; held-out windows may stop or tune it, never teach.
+    """What a forecaster is fitted to; held-out windows are used for early stopping and for the
+    noise variance, not for gradients.
 
     One that learns step by step may give up once it clearly cannot beat its rivals: `to_beat`
     gives the errors (window, target) of each target's best one on some windows.
@@ -50,7 +57,7 @@ class FitData:
     held_out: Windows
     seed: int = 0
     progress: Progress = QUIET
-    to_beat: Callable[[Windows], Tensor] | None = None
+    to_beat: Callable[[Windows], Floats] | None = None
     seconds: float | None = None  # after which training stops
     columns: tuple[int, ...] | None = None  # targets worth the work, if not all are
 
@@ -58,9 +65,9 @@ class FitData:
         """The held-out windows that training looks at; `rng` is fresh from the seed."""
         return self.held_out.sample(WATCHED, rng)
 
-    def alone(self) -> FitData:
-        """The same for another process: nobody hears of progress there, and the errors of the
-        rivals are known, so that these need not travel."""
+    def picklable(self) -> FitData:
+        """The same for another process: without progress, and with the rivals' errors in place of
+        the rivals."""
         known = self.to_beat
         if known is not None and not isinstance(known, KnownErrors):
             known = KnownErrors(known(self.watched(np.random.default_rng(self.seed))))
@@ -98,16 +105,21 @@ class ForecasterSettings(ForecasterSpec):
     def build(self, shape: tuple[int, int]) -> Forecaster:
         """An unfitted forecaster of windows (max_lag, columns)."""
 
+    def seeded_build(self, shape: tuple[int, int], seed: int) -> Forecaster:
+        """The same; random first weights, where there are any, depend on the seed alone."""
+        return self.build(shape)
+
     def features(self, inputs: int) -> int:
         """Terms that a closed form fits to so many inputs."""
         return inputs
 
 
-class Forecaster(nn.Module, ABC):
+class Forecaster(ABC):
     """Maps the standardised past of all variables to the forecast of each.
 
     A subclass is one file: settings, parameters, `forward` and `fit`. Attribution, selection and
-    the report need nothing else.
+    the report need nothing else. Its parameters are NumPy arrays, whose names `state_names` lists:
+    they are what a saved run holds. A subclass that knows its slopes overrides `jacobian`.
 
     With `domains`, the index of each window's domain is an input too. An input that is not
     `allowed` (target, step, source) must not reach the target's forecast. Here a variable is a
@@ -116,33 +128,32 @@ class Forecaster(nn.Module, ABC):
 
     Examples
     --------
-    >>> import torch
+    >>> import numpy as np
     >>> import forecause as fc
     >>> model = fc.Linear().build((2, 3))  # 2 lags of 3 variables
-    >>> model(torch.zeros(5, 2, 3)).shape
-    torch.Size([5, 3])
+    >>> model(np.zeros((5, 2, 3))).shape
+    (5, 3)
     """
 
+    state_names: ClassVar[tuple[str, ...]] = ()  # attributes that are parameters
     read_windows: int = 2000  # over which relevance is averaged, at most
     asked_inputs: int = 10**9  # windows times inputs that its own tests ask about, at most
-    separate_targets: bool = False  # the first axis of every parameter is the target
-    logits: ClassVar[bool] = False  # outputs of a label are its levels' logits
+
+    allowed: Mask  # (target, step, source)
+    noise_variance: npt.NDArray[np.float64]  # (target,) of the errors on held-out windows
 
     def __init__(
         self, shape: tuple[int, int], settings: ForecasterSettings, head: str = "mse"
     ) -> None:
-        super().__init__()
         self.max_lag, self.n_variables = shape
         self.settings = settings
         self.head_name = head
         self.domains = settings.domains  # 0: the domain is no input
         self.labels = settings.labels
-        self.likelihood: Likelihood = LIKELIHOODS[head]
-        if self.labels:
-            self.likelihood = Labelled(self.likelihood, self.labels, self.logits)
-        self.register_buffer("noise_variance", torch.ones(self.n_variables))
-        everything = torch.ones(self.n_variables, self.max_lag, self.n_variables, dtype=torch.bool)
-        self.register_buffer("allowed", everything)
+        self.noise_variance = np.ones(self.n_variables)
+        self.allowed = np.ones((self.n_variables, self.max_lag, self.n_variables), dtype=bool)
+
+    # What it is.
 
     @property
     def kind(self) -> str:
@@ -150,8 +161,18 @@ class Forecaster(nn.Module, ABC):
         return self.settings.kind
 
     @property
+    def label(self) -> str:
+        """The kind, and the head if it is not the default one."""
+        return self.kind if self.head_name == "mse" else f"{self.kind}-{self.head_name}"
+
+    @property
     def is_straight(self) -> bool:
         """Whether its slopes are the same in every window."""
+        return False
+
+    @property
+    def learns_variance(self) -> bool:
+        """Whether the variance of some target may depend on the past."""
         return False
 
     @property
@@ -159,209 +180,220 @@ class Forecaster(nn.Module, ABC):
         """Whether every target is to be kept to a few inputs before fitting; see `read_only`."""
         return False
 
-    def read_only(self, places: Tensor) -> None:
-        """Keep every target to these places step * variable (target, input)."""
-        raise NotImplementedError(f"the {self.kind} reads all inputs")
-
-    def attentions(self, past: Tensor) -> list[Tensor]:
-        """Attention weights of every layer, (batch, head, query token, key token)."""
-        raise InputError(
-            f"Attention can only be read from a transformer, found the forecaster {self.kind!r}; "
-            "choose forecaster='transformer' or readout='gradient'."
-        )
+    @property
+    def members(self) -> Mapping[str, Forecaster]:
+        """The forecasters that it is made of, by their names in a saved run."""
+        return {}
 
     def member_of(self, _column: int) -> Forecaster:
         """The model that makes the forecast of a column: itself, unless it chose from several."""
         return self
 
-    def contribution(self, target: int, step: int, source: int, values: Tensor) -> Tensor | None:
+    def has_model_for(self, _column: int) -> bool:
+        """Whether it may be chosen to forecast a column: not where it has nothing of its own."""
+        return True
+
+    # How it is fitted.
+
+    def constrain(self, allowed: Mask) -> None:
+        """Keep inputs from targets, (target, step, source), before fitting."""
+        self.allowed = np.array(allowed, dtype=bool).reshape(self.allowed.shape)
+
+    def read_only(self, places: Index) -> None:
+        """Keep every target to these places step * variable (target, input)."""
+        raise NotImplementedError(f"the {self.kind} reads all inputs")
+
+    @abstractmethod
+    def fit(self, fit_data: FitData) -> None:
+        """Fit the parameters to `fit_data.windows`; held-out windows only decide when to stop."""
+
+    def estimate_noise(self, held_out: Windows) -> None:
+        """Take the noise variance per target from the errors on held-out windows."""
+        mean = squared_errors(self, held_out).mean(0, dtype=np.float64)
+        self.noise_variance = np.maximum(mean, LEAST_NOISE)
+
+    def unfitted(self, seed: int = 0) -> Forecaster:
+        """A new one with the same settings and allowed inputs, to be fitted."""
+        fresh = self.settings.seeded_build((self.max_lag, self.n_variables), seed)
+        fresh.constrain(self.allowed)
+        return fresh
+
+    def keep_only(self, columns: Collection[int]) -> None:
+        """Forget what only other target columns need, which another forecaster was chosen for."""
+        return
+
+    # What it says.
+
+    def input_tests(self, request: TestRequest) -> InputTests:
+        """The p-value of every input: how likely its effect is to be chance.
+
+        Here from refits on two parts of time, each tested on the other; only forecasts are needed.
+        A closed form knows its p-values from its moments.
+        """
+        assert request.refits is not None, f"the {self.kind} is tested by refits"
+        return request.refits.tests(request)
+
+    @abstractmethod
+    def forward(self, past: Floats, rules: Rules = PLAIN, domain: Index | None = None) -> Floats:
+        """Forecast (batch, variable) from the past (batch, max_lag, variable), oldest first.
+
+        `domain` (batch,) is each window's index; a forecaster without `domains` does not read it.
+        `rules` change how relevance is passed back, never the forecast.
+        """
+
+    def __call__(self, past: Floats, rules: Rules = PLAIN, domain: Index | None = None) -> Floats:
+        return self.forward(past, rules, domain)
+
+    def forecast(self, window: Window) -> Floats:
+        """The forecast of every window, (batch, variable)."""
+        return self.forward(window.past, domain=window.domain)
+
+    def errors(self, window: Window) -> Floats:
+        """What is made small, (batch, variable).
+
+        The squared error, or the negative log-likelihood where more than the mean is learned.
+        """
+        return np.asarray((self.forecast(window) - window.target) ** 2)
+
+    def log_likelihood(self, window: Window) -> Floats:
+        """log p(X_t | past) per target, (batch, variable), in standardised units."""
+        mean = self.forecast(window)
+        return MeanLikelihood(self.labels).log_prob(mean, self.noise_variance, window.target)
+
+    def variance(self, window: Window) -> Floats:
+        """Variance of p(X_t | past) per target, (batch, variable)."""
+        return MeanLikelihood(self.labels).variance(self.forecast(window), self.noise_variance)
+
+    def jacobian(self, past: Floats, rules: Rules = PLAIN, domain: Index | None = None) -> Floats:
+        """d forecast / d past per sample: (batch, target, max_lag, source).
+
+        Here the mean slope within half a standard deviation of each input, which takes two
+        forecasts per input; a forecaster that knows its slopes overrides this.
+        """
+        slopes = np.zeros((len(past), self.n_variables, *past.shape[1:]), dtype=past.dtype)
+        for step, source in np.ndindex(self.max_lag, self.n_variables):
+            moved = past.copy()
+            moved[:, step, source] += STEP
+            above = self.forward(moved, domain=domain)
+            moved[:, step, source] -= 2 * STEP
+            below = self.forward(moved, domain=domain)
+            slopes[:, :, step, source] = (above - below) / (2 * STEP)
+        return slopes
+
+    def score(self, window: Window) -> Floats:
+        """d log p(X_t | past) / d past per sample: (batch, target, max_lag, source)."""
+        slopes = self.jacobian(window.past, domain=window.domain)
+        likelihood, mean = MeanLikelihood(self.labels), self.forecast(window)
+        return likelihood.score(mean, self.noise_variance, window.target, slopes)
+
+    def contribution(self, target: int, step: int, source: int, values: Floats) -> Floats | None:
         """What one input alone adds to a forecast at these values (point,).
 
         None where the forecast is no sum of what its inputs add.
         """
         return None
 
-    def offers(self, _column: int) -> bool:
-        """Whether it may be chosen to forecast a column: not where it has nothing of its own."""
-        return True
+    def attentions(self, past: Floats, domain: Index | None = None) -> list[Floats]:
+        """Attention weights of every layer, (batch, head, query token, key token)."""
+        raise InputError(
+            f"Attention can only be read from the transformer, found the forecaster {self.kind!r}; "
+            "use --forecaster transformer or --readout gradient."
+        )
 
-    def keep_only(self, columns: Collection[int]) -> None:
-        """Forget what only other target columns need, which another forecaster was chosen for."""
-        return
+    # How it is kept.
 
-    @property
-    def label(self) -> str:
-        """The kind, and the head if it is not the default one."""
-        return self.kind if self.head_name == "mse" else f"{self.kind}-{self.head_name}"
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Everything that was fitted, by name; what a saved run holds."""
+        names = ("noise_variance", "allowed", *self.state_names)
+        state = {name: np.asarray(getattr(self, name)) for name in names}
+        for name, member in self.members.items():
+            state |= {f"members.{name}.{own}": values for own, values in member.state().items()}
+        return state
 
-    @property
-    def work_per_window(self) -> int:
-        """Roughly the multiplications of a forecast, to tell small steps from large ones."""
-        return parameter_count(self)
+    def load_state(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take over what `state` of a forecaster with the same settings gave."""
+        _check_names(state, self.state(), self.kind)
+        for name in ("noise_variance", "allowed", *self.state_names):
+            own = np.asarray(getattr(self, name))
+            if state[name].shape != own.shape:
+                raise ValueError(
+                    f"the array {name} of the {self.kind} should have the shape {own.shape}, "
+                    f"found {state[name].shape}"
+                )
+            setattr(self, name, np.array(state[name], dtype=own.dtype))
+        for name, member in self.members.items():
+            begin = f"members.{name}."
+            part = {k.removeprefix(begin): v for k, v in state.items() if k.startswith(begin)}
+            member.load_state(part)
 
-    @property
-    def windows_per_pass(self) -> int | None:
-        """How many windows of a batch are best learned from at once; None: all of them."""
-        return None
+    def to(self, device: str) -> Self:
+        """The same, its work done on a device; only networks have a choice."""
+        for member in self.members.values():
+            member.to(device)
+        return self
 
-    def constrain(self, allowed: Tensor) -> None:
-        """Keep inputs from targets, (target, step, source), before fitting."""
-        self.get_buffer("allowed").copy_(allowed)
-
-    @abstractmethod
-    def forward(self, past: Tensor, rules: Rules = PLAIN, domain: Tensor | None = None) -> Tensor:
-        """Forecast (batch, variable) from the past (batch, max_lag, variable), oldest first.
-
-        `domain` (batch,) is each window's index; a forecaster without `domains` does not read it.
-        """
-
-    @abstractmethod
-    def fit(self, fit_data: FitData) -> None:
-        """Fit the parameters to `fit_data.windows`; held-out windows only decide when to stop."""
-
-    def forecast(self, window: Window) -> Tensor:
-        """The forecast of every window, (batch, variable)."""
-        forecast: Tensor = self(window.past, domain=window.domain)
-        return forecast
-
-    def errors(self, window: Window) -> Tensor:
-        """What is made small, (batch, variable).
-
-        The squared error, or the negative log-likelihood where more than the mean is learned.
-        """
-        outputs = self.outputs(window.past, domain=window.domain)
-        return self.likelihood.errors(outputs, window.target)
-
-    def loss(self, window: Window) -> Tensor:
-        """Mean error per target, (variable,), the one to learn from."""
-        return self.errors(window).mean(0)
-
-    def outputs(self, past: Tensor, rules: Rules = PLAIN, domain: Tensor | None = None) -> Tensor:
-        """The numbers the head asks for, (batch, variable, output)."""
-        return self(past, rules, domain)[..., None]
-
-    def distribution(self, past: Tensor, domain: Tensor | None = None) -> Tensor:
-        """Parameters of p(X_t | past) for `self.likelihood`, (batch, variable, parameter)."""
-        outputs = self.outputs(past, domain=domain)
-        if not self.likelihood.fixed:
-            return outputs
-        log_variance = self.get_buffer("noise_variance").log()[:, None]
-        return torch.cat([outputs, log_variance.expand_as(outputs)], dim=-1)
-
-    def log_likelihood(self, window: Window) -> Tensor:
-        """log p(X_t | past) per target, (batch, variable), in standardised units."""
-        parameters = self.distribution(window.past, window.domain)
-        return self.likelihood.log_prob(parameters, window.target)
+    def picklable(self) -> Self:
+        """The same, ready for another process: on the processor, whatever it was fitted on."""
+        return self.to("cpu")
 
     @property
-    def learns_variance(self) -> bool:
-        """Whether the variance of some target may depend on the past."""
-        return not self.likelihood.fixed
-
-    def variance(self, window: Window) -> Tensor:
-        """Variance of p(X_t | past) per target, (batch, variable)."""
-        return self.likelihood.variance(self.distribution(window.past, window.domain))
-
-    def estimate_noise(self, held_out: Windows) -> None:
-        """Take the noise variance per target from the errors on held-out windows."""
-        found = squared_errors(self, held_out).mean(0).clamp(min=LEAST_NOISE)
-        self.get_buffer("noise_variance").copy_(found)
-
-    def jacobian(self, past: Tensor, rules: Rules = PLAIN, domain: Tensor | None = None) -> Tensor:
-        """d forecast / d past per sample: (batch, target, max_lag, source).
-
-        One backward pass per target; a forecaster with a cheaper way overrides this.
-        """
-        past = past.detach().requires_grad_()
-        return self._gradients(self(past, rules, domain), past)
-
-    def score(self, window: Window) -> Tensor:
-        """d log p(X_t | past) / d past per sample: (batch, target, max_lag, source)."""
-        if self.likelihood.fixed and not self.labels:  # (x - f) / variance * df / dpast
-            pull = (window.target - self.forecast(window)) / self.get_buffer("noise_variance")
-            return pull[:, :, None, None] * self.jacobian(window.past, domain=window.domain)
-        past = window.past.detach().requires_grad_()
-        return self._gradients(self.log_likelihood(replace(window, past=past)), past)
-
-    def without_forbidden(self, past: Tensor, run: Callable[[Tensor], Tensor]) -> Tensor:
-        """`run` (batch, target, ...) where each target sees its allowed inputs alone.
-
-        The others are held at their mean. For a forecaster whose targets share their inputs: one
-        run for each group of targets with the same inputs.
-        """
-        allowed = self.get_buffer("allowed")
-        if bool(allowed.all()):
-            return run(past)
-        kinds, kind_of = torch.unique(allowed, dim=0, return_inverse=True)
-        answers = []
-        for kind in kinds:
-            answers.append(run(past * kind))
-        return torch.stack([answers[k][:, i] for i, k in enumerate(kind_of.tolist())], dim=1)
-
-    def _gradients(self, values: Tensor, past: Tensor) -> Tensor:
-        """d values (batch, target) / d past, (batch, target, max_lag, source)."""
-        rows = [
-            torch.autograd.grad(values[:, i].sum(), past, retain_graph=True)[0]
-            for i in range(values.shape[1])
-        ]
-        return torch.stack(rows, dim=1)
+    def size(self) -> int:
+        """How many numbers were fitted."""
+        return sum(values.size for values in self.state().values())
 
 
-def squared_errors(forecaster: Forecaster, windows: Windows) -> Tensor:
+def _check_names(found: Mapping[str, Any], expected: Mapping[str, Any], kind: str) -> None:
+    for name in expected:
+        if name not in found:
+            raise ValueError(f"the array {name} of the {kind} is missing")
+    for name in found:
+        if name not in expected:
+            raise ValueError(f"the {kind} has no array {name}")
+
+
+def squared_errors(forecaster: Forecaster, windows: Windows) -> Floats:
     """Squared error of every window and target, (window, target)."""
 
-    def squares(window: Window) -> Tensor:
-        return (forecaster.forecast(window) - window.target).square()
+    def squares(window: Window) -> Floats:
+        return np.asarray((forecaster.forecast(window) - window.target) ** 2)
 
-    return over_windows(forecaster, windows, squares)
+    return over_windows(windows, squares)
 
 
 def residuals_of(forecaster: Forecaster, windows: Windows) -> Residuals:
     """Target minus forecast of every window."""
 
-    def left(window: Window) -> Tensor:
-        return window.target - forecaster.forecast(window)
+    def left(window: Window) -> Floats:
+        return np.asarray(window.target - forecaster.forecast(window))
 
-    values = over_windows(forecaster, windows, left).double().numpy()
+    values = over_windows(windows, left).astype(np.float64)
     return Residuals.of(values, windows.rows, windows.panel.starts)
 
 
-@torch.no_grad()
-def over_windows(
-    forecaster: Forecaster,
-    windows: Windows,
-    measure: Callable[[Window], Tensor],
-) -> Tensor:
-    """`measure` (batch, target), such as `forecaster.errors`, of all windows, on the CPU."""
-    device = next(iter(forecaster.state_dict().values())).device
-    size = forecaster.windows_per_pass or MOST_AT_ONCE
-    return torch.cat([measure(b.to(device)).cpu() for b in windows.batches(size)])
+def over_windows(windows: Windows, measure: Callable[[Window], Floats]) -> Floats:
+    """`measure` (batch, target), such as `forecaster.errors`, of all windows."""
+    return np.concatenate([measure(batch) for batch in windows.batches(MOST_AT_ONCE)])
 
 
-def parameter_count(module: nn.Module) -> int:
-    """Number of trainable numbers."""
-    return sum(p.numel() for p in module.parameters() if p.requires_grad)
-
-
-def _as_forecast(_step: int, forecast: Tensor) -> Tensor:
+def _as_forecast(_step: int, forecast: Floats) -> Floats:
     return forecast
 
 
-@torch.no_grad()
 def roll(
     forecaster: Forecaster,
-    past: Tensor,
+    past: Floats,
     steps: int,
-    following: Callable[[int, Tensor], Tensor] = _as_forecast,
-    domain: Tensor | None = None,
-) -> Tensor:
+    following: Callable[[int, Floats], Floats] = _as_forecast,
+    domain: Index | None = None,
+) -> Floats:
     """past (case, max_lag, column) -> (case, step, column); the domain (case,) stays as it is.
 
     `following` maps a step and its forecast (case, column) to what is taken to happen.
     """
     rows = []
-    for step in range(steps):
-        row = following(step, forecaster(past, domain=domain))
-        past = torch.cat([past[:, 1:], row[:, None]], dim=1)
-        rows.append(row)
-    return torch.stack(rows, dim=1)
+    with np.errstate(over="ignore", invalid="ignore"):  # an unstable model runs away
+        for step in range(steps):
+            row = following(step, forecaster(past, domain=domain))
+            past = np.concatenate([past[:, 1:], row[:, None]], axis=1)
+            rows.append(row)
+    return np.stack(rows, axis=1)

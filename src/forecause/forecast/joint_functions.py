@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
-from torch import Tensor
 
 from forecause.data.windows import Windows
+from forecause.forecast.forecaster import Floats, Index
 from forecause.regression import scan
 from forecause.regression.least_squares import KnownFeatures
 from forecause.regression.splines import Splines
-from forecause.work_sharing import in_blocks, spread
+from forecause.work_sharing import in_blocks, parallel_map
 
 STRICT_LEVEL = 0.0005  # chance to take one target of a system without joint functions for another
 MOST_MULTIPLIED = 14  # inputs of a target
@@ -27,23 +27,23 @@ Array = npt.NDArray[np.float64]
 
 
 def columns_with_products(
-    windows: Windows, residuals: Callable[[Windows], Tensor], strongest: Tensor
+    windows: Windows, residuals: Callable[[Windows], Floats], strongest: Index
 ) -> frozenset[int]:
     """The target columns whose residuals (window, column) follow a product of two inputs.
 
     strongest (column, input) are the places step * variable of every column's strongest inputs,
     the strongest first.
     """
-    looked = windows.spread(MOST_WINDOWS)
-    batch = looked.draw(np.arange(len(looked)))
-    inputs, left = batch.past.flatten(1).numpy(), residuals(looked).double().numpy()
+    looked = windows.thin(MOST_WINDOWS)
+    batch = looked.whole()
+    inputs, left = batch.past.reshape(len(batch), -1), residuals(looked).astype(np.float64)
     numeric = np.isin(np.arange(looked.shape[1]), looked.panel.coding.numeric_columns)
     is_curved = np.tile(numeric, looked.shape[0])
     level = STRICT_LEVEL / left.shape[1]
-    places = strongest[:, :MOST_MULTIPLIED].numpy()
+    places = strongest[:, :MOST_MULTIPLIED]
     own = [[int(i) for i in some[is_curved[some]]] for some in places]
     blocks = in_blocks(range(len(own)), COLUMNS_AT_ONCE)
-    found = spread(_following, (inputs, left, own, level), blocks)
+    found = parallel_map(_following, (inputs, left, own, level), blocks)
     return frozenset(column for part in found for column in part)
 
 

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
-import torch
-from torch import Tensor
 
 from forecause.config import ForecasterSpec, ForecastOptions
 from forecause.data.windows import Windows
 from forecause.forecast.comparison import Comparison
-from forecause.forecast.forecaster import FitData, Forecaster, ForecasterSettings
+from forecause.forecast.dictionary import Dictionary
+from forecause.forecast.forecaster import FitData, Forecaster, ForecasterSettings, Index, Mask
 from forecause.forecast.joint_functions import STRICT_LEVEL, columns_with_products
-from forecause.forecast.models import (
-    CLOSED_FORMS,
-    LEARNERS,
-    NETWORKS,
-    Dictionary,
-    VectorTransformer,
-)
-from forecause.forecast.models.separate import MANY, MOST_INPUTS
-from forecause.forecast.training.loop import TrainedSettings
+from forecause.forecast.kinds import CLOSED_FORMS, LEARNERS, NETWORKS
+from forecause.forecast.products import Products
+from forecause.networks.settings import MANY, MOST_INPUTS, TrainedSettings
 from forecause.progress import QUIET, Progress
 
 NEURAL_FROM = 500  # windows; with fewer, `auto` does not ask networks about the mean
@@ -33,14 +26,14 @@ NEURAL_BESIDE_LEARNERS_FROM = 20_000  # and where learners take part, which need
 MOST_CURVED = 1000  # inputs; with more the additive model's curves are too many
 WINDOWS_PER_CURVE = 8  # and with fewer windows per input, too
 MOST_HELD_OUT = 20_000  # windows to stop by, and as many to compare by
-FEW_FOR_LEARNERS = 1500  # windows; with fewer, one network shared by all targets may do better
 LEAST_TO_LEARN = 400  # windows; with fewer, half of them teach no learner anything
 WINDOWS_PER_LEARNED = 8  # input, at least, of learners
 MOST_LEARNED = 60  # inputs of learners; with more, scans of products take too long
 HEADS_OF_AUTO = ("mse", "gaussian")
 
 
-class Fitted(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Fitted:
     """A forecaster, and the held-out losses of all candidates per variable."""
 
     forecaster: Forecaster
@@ -49,6 +42,29 @@ class Fitted(NamedTuple):
     late: Windows  # what was held out
     nll: pd.DataFrame | None = None  # negative log-likelihoods, if the choice went by them
     joint: frozenset[int] | None = None  # columns with more to find than lines and splines hold
+    fits: Fits | None = None  # all candidates, where there are several
+
+    @property
+    def is_auto(self) -> bool:
+        """Whether each target keeps one of several candidates."""
+        return self.fits is not None
+
+    def networks_ahead(self) -> dict[Forecaster, list[int]]:
+        """The networks among the candidates, and the columns that each forecasts clearly better
+        than everything simpler."""
+        assert self.fits is not None
+        return self.fits.comparison.networks_ahead()
+
+    def keeping(self, labels: Sequence[str], products: Mapping[int, tuple[int, ...]]) -> Fitted:
+        """The same, each target column forecast by what its label names; see Comparison.keep.
+
+        `products` are the places that each column with a product model reads.
+        """
+        assert self.fits is not None
+        self.fits.complete(labels, products)
+        comparison = self.fits.comparison
+        kept = comparison.keep(labels)
+        return replace(self, forecaster=kept, losses=comparison.losses(kept))
 
 
 @dataclass(frozen=True)
@@ -96,7 +112,7 @@ class FitContext:
 
     seed: int = 0
     device: str = "cpu"
-    allowed: torch.Tensor | None = None  # (target, step, source) of columns; None: everything
+    allowed: Mask | None = None  # (target, step, source) of columns; None: everything
     plan: Plan = UNLIMITED
     progress: Progress = QUIET
 
@@ -116,18 +132,20 @@ def fit_best(
     """
     options, context = options or ForecastOptions(), context or FitContext()
     domains = len(windows.panel.domain_names) if options.domain_input else 0
-    fits = _Fits(windows, options, context)
+    fits = Fits(windows, options, context)
     for settings in candidates(options, windows, domains if domains > 1 else 0):
         if not context.plan.leaves_out(settings.kind) and fits.can_win(settings):
             fits.comparison.add(fits.fitted(settings))
     comparison, by_likelihood = fits.comparison, options.head != "mse"
     chosen = comparison.choose(by_likelihood)
     nll = comparison.nlls(chosen) if by_likelihood else None
-    joint = fits.joint if options.forecaster == "auto" else None
-    return Fitted(chosen, comparison.losses(chosen), fits.early, fits.late, nll, joint)
+    losses = comparison.losses(chosen)
+    if options.forecaster != "auto":
+        return Fitted(chosen, losses, fits.early, fits.late, nll)
+    return Fitted(chosen, losses, fits.early, fits.late, nll, fits.joint, fits)
 
 
-class _Fits:
+class Fits:
     """Fits candidates one after the other, each knowing how well the earlier ones do."""
 
     def __init__(self, windows: Windows, options: ForecastOptions, context: FitContext) -> None:
@@ -138,7 +156,7 @@ class _Fits:
         self.tuning, judging = (
             self.late.at(places[part::2]).sample(MOST_HELD_OUT, rng) for part in (0, 1)
         )
-        self.comparison = Comparison(judging, self.early.spread(MOST_HELD_OUT).targets().mean(0))
+        self.comparison = Comparison(judging, self.early.thin(MOST_HELD_OUT).targets().mean(0))
 
     def can_win(self, settings: ForecasterSettings) -> bool:
         """Whether a candidate of `auto` may hold something that the simpler ones do not.
@@ -159,7 +177,7 @@ class _Fits:
         members = self.comparison.members
         dictionaries = [m for m in members if isinstance(m.settings, Dictionary)]
         if dictionaries:
-            return frozenset(c for c in columns if any(m.offers(c) for m in dictionaries))
+            return frozenset(c for c in columns if any(m.has_model_for(c) for m in dictionaries))
         rivals = [m for m in members if m.settings.closed_form]
         if not rivals or learners(self.windows):  # the plan left the dictionary out
             return frozenset(columns)
@@ -170,11 +188,11 @@ class _Fits:
         """A candidate, built, constrained and fitted."""
         context, comparison = self.context, self.comparison
         settings = self._completed(settings)
-        member = seeded_build(settings, self.windows.shape, context.seed).to(context.device)
+        member = settings.seeded_build(self.windows.shape, context.seed).to(context.device)
         if context.allowed is not None:
             member.constrain(context.allowed)
         if member.reads_few:
-            member.read_only(self.strongest.sort(dim=1).values)
+            member.read_only(np.sort(self.strongest, axis=1))
         to_beat = partial(comparison.to_beat, member) if comparison.members else None
         seconds = context.plan.seconds(settings.kind)
         columns = None
@@ -184,7 +202,23 @@ class _Fits:
             self.early, self.tuning, context.seed, context.progress, to_beat, seconds, columns
         )
         member.fit(fit_data)
-        return member.eval().requires_grad_(False)
+        return member
+
+    def complete(self, labels: Sequence[str], products: Mapping[int, tuple[int, ...]]) -> None:
+        """Fit what the labels (column,) of kept forecasters name and was not a candidate yet.
+
+        Products are known once inputs were tested. The dictionary among the candidates has to be
+        sure of what it holds, because it decides whether more is tried; one that is kept has not.
+        """
+        if products:
+            places = tuple(products.get(c, ()) for c in range(self.windows.shape[1]))
+            self.comparison.add(self.fitted(Products(places=places)))
+        named = [column for column, label in enumerate(labels) if Dictionary.kind in label]
+        for place, member in enumerate(self.comparison.members):
+            lacks = any(not member.has_model_for(column) for column in named)
+            if isinstance(member.settings, Dictionary) and lacks:
+                again = self.fitted(Dictionary(domains=member.settings.domains))
+                self.comparison.replace(place, again)
 
     def _completed(self, settings: ForecasterSettings) -> ForecasterSettings:
         settings = settings.sized(self.windows.inputs)
@@ -195,11 +229,17 @@ class _Fits:
         return self.context.plan.applied(settings)
 
     @cached_property
-    def strongest(self) -> torch.Tensor:
+    def strongest(self) -> Index:
         """The inputs that closed forms find strongest, for networks that read few."""
         simple = [m for m in self.comparison.members if m.settings.closed_form]
         simple = simple or [self.fitted(kind()) for kind in closed_forms(self.windows)]
         return strongest_inputs(simple, self.early)
+
+    @property
+    def simple_members(self) -> list[Forecaster]:
+        """The candidates whose slopes are cheap: closed forms and the dictionary."""
+        kinds = self.comparison.members
+        return [m for m in kinds if m.settings.closed_form or isinstance(m.settings, Dictionary)]
 
 
 def candidates(
@@ -240,8 +280,6 @@ def specs_tried(options: ForecastOptions, windows: Windows) -> list[ForecasterSe
         least = NEURAL_BESIDE_LEARNERS_FROM if learners(windows) else NEURAL_FROM
         if len(windows) >= least or options.head != "mse":
             kinds += NETWORKS if windows.inputs <= MANY else NETWORKS[:1]
-        elif learners(windows) and len(windows) < FEW_FOR_LEARNERS:
-            kinds.append(VectorTransformer)
     found = [_as_settings(kind.of_preset(options.preset)) for kind in kinds]
     return found if asked != "auto" else [_of_auto(settings) for settings in found]
 
@@ -284,38 +322,35 @@ def build_saved(kind: str, shape: tuple[int, int], settings: dict[str, object]) 
     return spec.build(shape)
 
 
-def seeded_build(settings: ForecasterSettings, shape: tuple[int, int], seed: int) -> Forecaster:
-    """Initial weights depend on the seed alone, and the caller's random state is left as it was."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return settings.build(shape)
-
-
 READ_WINDOWS = 500
 BATCH = 50
 
 
-def strongest_inputs(models: Sequence[Forecaster], windows: Windows) -> Tensor:
+def strongest_inputs(models: Sequence[Forecaster], windows: Windows) -> Index:
     """The places step * variable of every target's MOST_INPUTS strongest inputs, (target, input).
 
     Strong is what has the largest share of a target's gradient energy in any of the models. The
     target's own latest value is the first of them.
     """
+    shares = energy_shares(models, windows).reshape(windows.shape[1], -1)
+    own = np.arange(len(shares))
+    shares[own, shares.shape[1] - len(shares) + own] = np.inf
+    return np.argsort(-shares, axis=1, kind="stable")[:, :MOST_INPUTS]
+
+
+def energy_shares(models: Sequence[Forecaster], windows: Windows) -> npt.NDArray[np.float64]:
+    """The largest share of a target's gradient energy in any of the models, (target, step,
+    column)."""
     sample = windows.sample(READ_WINDOWS, np.random.default_rng(0))
-    shares = torch.stack([_energy_shares(model, sample) for model in models]).amax(0)
-    variables = len(shares)
-    own = torch.arange(variables)
-    shares[own, shares.shape[1] - variables + own] = torch.inf
-    return shares.topk(min(MOST_INPUTS, shares.shape[1]), dim=1).indices
+    largest = np.max([_energy_shares(model, sample) for model in models], axis=0)
+    return np.asarray(largest.reshape(-1, *windows.shape))
 
 
-def _energy_shares(model: Forecaster, windows: Windows) -> Tensor:
+def _energy_shares(model: Forecaster, windows: Windows) -> npt.NDArray[np.float64]:
     """Share of each target's gradient energy, (target, step * variable)."""
-    device = model.get_buffer("allowed").device
     windows = windows.at(np.arange(1)) if model.is_straight else windows
-    energy = torch.zeros(windows.shape[1], windows.shape[0] * windows.shape[1])
-    for batch in windows.batches(BATCH):
-        window = batch.to(device)
-        slopes = model.jacobian(window.past, domain=window.domain).detach()
-        energy += slopes.square().sum(0).flatten(1).cpu()
-    return energy / energy.sum(1, keepdim=True).clamp(min=1e-12)
+    energy = np.zeros((windows.shape[1], windows.inputs))
+    for window in windows.batches(BATCH):
+        slopes = model.jacobian(window.past, domain=window.domain)
+        energy += np.square(slopes).sum(0).reshape(energy.shape)
+    return np.asarray(energy / np.maximum(energy.sum(1, keepdims=True), 1e-12))

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 from forecause.data.panel import Panel
 from forecause.data.streams import batches_of, moments_of
@@ -86,9 +85,9 @@ def screen_instantaneous(panel: Panel, graph: LaggedGraph, fdr: float = FDR) -> 
 
 def _residuals(panel: Panel, graph: LaggedGraph) -> Residuals:
     """What least squares on each variable's lagged parents leaves, in time order."""
-    windows = Windows.of(panel, graph.max_lag).spread(MOST_CORRELATED_WINDOWS)
+    windows = Windows.of(panel, graph.max_lag).thin(MOST_CORRELATED_WINDOWS)
     parents = by_step(graph.adjacency.sel(lag=slice(1, None)).values)  # (target, step, source)
-    allowed = torch.from_numpy(parents).flatten(1).T
+    allowed = parents.reshape(len(parents), -1).T
     coefficients = moments_of(windows).solve(allowed=allowed)
     left = unexplained(batches_of(windows), coefficients)
-    return Residuals.of(left.numpy(), windows.rows, windows.panel.starts)
+    return Residuals.of(left, windows.rows, windows.panel.starts)

@@ -34,7 +34,7 @@ def refine(
         raise InputError("Ask for one refinement: latent or instantaneous.")
     known = found.panel if data is None else None
     panel = known if known is not None else found.data.read_again(data)
-    panel = found.left_of(panel=panel)
+    panel = found.deseasonalised_panel(panel=panel)
     knowledge = Knowledge.of(found.config.edges.forbid, found.config.edges.require)
     start = replace(found.graph, domains={})
     if latent:

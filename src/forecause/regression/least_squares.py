@@ -5,10 +5,13 @@ What is too long to be held goes through `moments` instead.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotri
 
 from forecause.errors import InputError
 
@@ -65,6 +68,29 @@ def pseudo_inverse(gram: Array) -> Array:
     return np.asarray(np.linalg.pinv(gram, hermitian=True))
 
 
+def positive_solve(gram: Array, cross: Array) -> Array:
+    """gram^-1 cross (..., feature, target) of a positive definite Gram matrix.
+
+    A Cholesky factor is half the work of a general solution, unless the matrix is too close to
+    singular; many small systems at once are solved in general.
+    """
+    if gram.ndim == 2:
+        with suppress(LinAlgError):
+            factor = cho_factor(gram, lower=True, check_finite=False)
+            return np.asarray(cho_solve(factor, cross, check_finite=False))
+    return np.asarray(np.linalg.solve(gram, cross))
+
+
+def positive_inverse(gram: Array) -> Array:
+    """The inverse of a positive definite matrix (feature, feature), by its Cholesky factor unless
+    it is too close to singular."""
+    factor, failed = dpotrf(gram, lower=1)
+    if failed:
+        return precision(gram)
+    lower, _ = dpotri(factor, lower=1)
+    return np.asarray(np.tril(lower) + np.tril(lower, -1).T)
+
+
 def precision(covariance: Array) -> Array:
     """The inverse of (..., column, column), which has every regression on the other columns in it:
     x_i less its expectation given them is the i-th row times x, over the i-th diagonal element."""
@@ -73,8 +99,15 @@ def precision(covariance: Array) -> Array:
 
 def wald(covariance: Array, beta: Array) -> Array:
     """beta' covariance^-1 beta (...) of coefficients (..., feature)."""
-    pulled = np.linalg.solve(covariance, beta[..., None])[..., 0]
-    return np.asarray((beta * pulled).sum(-1))
+    return np.asarray((beta * solve_many(covariance, beta[..., None])[..., 0]).sum(-1))
+
+
+def solve_many(covariance: Array, values: Array) -> Array:
+    """covariance^-1 values (..., feature, draw); of single features, which may be millions, a
+    division."""
+    if covariance.shape[-1] == 1:
+        return np.asarray(values / np.maximum(covariance, np.finfo(np.float64).tiny))
+    return np.asarray(np.linalg.solve(covariance, values))
 
 
 @dataclass(frozen=True, eq=False)

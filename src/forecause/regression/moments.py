@@ -8,54 +8,56 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import fdtrc
-from torch import Tensor
 
 from forecause.errors import InputError
+from forecause.regression.least_squares import positive_inverse, positive_solve, wald
 from forecause.work_sharing import shared
 
 BATCH = 4096
 MOST_JUDGED = 256  # targets by whose left-out losses a penalty is chosen
+LEAST_RIDGE = 1e-10  # per window
 MANY_FEATURES = 1000  # with more, every second block is left out to choose a penalty
-LEAST_NOISE = 1e-5  # as a share of the variance
-LEAST_FREEDOM = 0.05  # share of the windows left to tell the noise from
 
-Batch: TypeAlias = tuple[Tensor, Tensor]
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+Batch: TypeAlias = tuple[Array, Array]
 """Features (..., window, feature) and responses (..., window, target) of the same windows."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Moments:
     """Sums of products of the features (intercept first) and the targets, in float64.
 
-    Several regressions of the same size may share one: their axes come before those named here.
+    Several regressions of the same size, or several blocks of time, may share one: their axes come
+    before those named here.
     """
 
-    count: int | Tensor  # a tensor where several regressions differ in it
-    gram: Tensor  # (1 + feature, 1 + feature)
-    cross: Tensor  # (1 + feature, target)
-    square: Tensor  # (target,)
+    count: int | Array  # an array where regressions or blocks differ in it
+    gram: Array  # (1 + feature, 1 + feature)
+    cross: Array  # (1 + feature, target)
+    square: Array  # (target,)
 
     @classmethod
     def summed(cls, batches: Iterable[Batch]) -> Moments:
         """Sum over batches of features and responses."""
-        count, total = 0, list[Tensor]()
+        count, total = 0, list[Array]()
         left = iter(batches)
         first = next(left)
         width, targets = first[0].shape[-1] + 1, first[1].shape[-1]
-        work = 2 * first[0].numel() * (width + targets)
+        work = 2 * first[0].size * (width + targets)
         for rows, *products in shared(_products, chain([first], left), work):
-            total = [a.add_(b) for a, b in zip(total, products, strict=True)] if total else products
+            for sum_, product in zip(total, products, strict=True) if total else ():
+                sum_ += product
+            total = total or products
             count += rows
         return cls(count, *total)
 
@@ -64,19 +66,54 @@ class Moments:
         """The moments of several parts together."""
         return cls(
             sum(int(part.count) for part in parts),
-            torch.stack([part.gram for part in parts]).sum(0),
-            torch.stack([part.cross for part in parts]).sum(0),
-            torch.stack([part.square for part in parts]).sum(0),
+            _sum([part.gram for part in parts]),
+            _sum([part.cross for part in parts]),
+            _sum([part.square for part in parts]),
         )
 
-    def of_targets(self, targets: Tensor | Sequence[int]) -> Moments:
-        """The moments of some of the targets (target,)."""
-        return replace(self, cross=self.cross[:, targets], square=self.square[targets])
+    @classmethod
+    def of_blocks(cls, design: Array, targets: Array, blocks: Sequence[slice]) -> Moments:
+        """Those of every block of rows, on a first axis: design (row, 1 + feature), targets (row,
+        target); see `stretches`."""
+        parts = [(design[block], targets[block]) for block in blocks]
+        return cls(
+            np.array([float(len(x)) for x, _ in parts]),
+            np.stack([x.T @ x for x, _ in parts]),
+            np.stack([x.T @ y for x, y in parts]),
+            np.stack([np.square(y).sum(0) for _, y in parts]),
+        )
 
-    def of_features(self, features: npt.NDArray[np.int64]) -> Moments:
+    def extended(
+        self, design: Array, more: Array, targets: Array, blocks: Sequence[slice]
+    ) -> Moments:
+        """Moments of blocks with `more` (row, new feature) beside the design they were made of."""
+        beside = np.stack([design[b].T @ more[b] for b in blocks])
+        own = np.stack([more[b].T @ more[b] for b in blocks])
+        cross = np.stack([more[b].T @ targets[b] for b in blocks])
+        gram = np.block([[self.gram, beside], [beside.swapaxes(1, 2), own]])
+        return replace(self, gram=gram, cross=np.concatenate([self.cross, cross], axis=1))
+
+    def total(self, without: int | None = None) -> Moments:
+        """The sum over all blocks, or over all but one."""
+        sums = int(np.sum(self.count)), self.gram.sum(0), self.cross.sum(0), self.square.sum(0)
+        whole = Moments(*sums)
+        return whole if without is None else whole.without(self.block(without))
+
+    def block(self, place: int) -> Moments:
+        """The moments of one block."""
+        count = int(np.asarray(self.count)[place])
+        return Moments(count, self.gram[place], self.cross[place], self.square[place])
+
+    def of_targets(self, targets: Index | Sequence[int]) -> Moments:
+        """The moments of some of the targets (target,)."""
+        return replace(self, cross=self.cross[..., targets], square=self.square[..., targets])
+
+    def of_features(self, features: Index) -> Moments:
         """The moments of the intercept and some of the features (feature,)."""
-        rows = torch.cat([torch.zeros(1, dtype=torch.long), torch.from_numpy(features) + 1])
-        return replace(self, gram=self.gram[rows[:, None], rows], cross=self.cross[rows])
+        rows = np.concatenate([[0], features + 1])
+        return replace(
+            self, gram=self.gram[..., rows[:, None], rows], cross=self.cross[..., rows, :]
+        )
 
     def without(self, part: Moments) -> Moments:
         """The moments of everything but a part."""
@@ -87,54 +124,55 @@ class Moments:
             self.square - part.square,
         )
 
-    def solve(self, ridge: float = 0.0, allowed: Tensor | None = None) -> Tensor:
-        """Coefficients (1 + feature, target); the penalty is `ridge` per window and feature.
+    def solve(self, ridge: float | Array = 0.0, allowed: Mask | None = None) -> Array:
+        """Coefficients (1 + feature, target); the penalty per window is one `ridge` for all
+        features or one for each (1 + feature,), of which the intercept's does not count.
 
         Where `allowed` (feature, target) is False the coefficient stays zero.
         """
-        gram = self.gram + self.penalty(ridge)
-        if allowed is None or bool(allowed.all()):
-            return _solved(gram, self.cross)
-        coefficients = torch.zeros_like(self.cross)
-        kinds, kind_of = torch.unique(allowed, dim=1, return_inverse=True)
+        gram = self.penalised(ridge)
+        if allowed is None or allowed.all():
+            return positive_solve(gram, self.cross)
+        coefficients = np.zeros_like(self.cross)
+        kinds, kind_of = np.unique(allowed, axis=1, return_inverse=True)
         for kind, column in enumerate(kinds.T):
-            rows = torch.cat([torch.zeros(1, dtype=torch.long), column.nonzero().flatten() + 1])
-            targets = (kind_of == kind).nonzero().flatten()
-            solved = _solved(gram[rows][:, rows], self.cross[rows][:, targets])
-            coefficients[rows[:, None], targets] = solved
+            rows = np.concatenate([[0], np.flatnonzero(column) + 1])
+            own = np.ix_(rows, np.flatnonzero(kind_of.ravel() == kind))
+            coefficients[own] = positive_solve(gram[np.ix_(rows, rows)], self.cross[own])
         return coefficients
 
-    def penalty(self, ridge: float = 0.0) -> Tensor:
-        """Diagonal matrix added to the Gram matrix; never quite zero, so that it can be solved."""
-        per_feature = (self._per_regression(1) * max(ridge, 1e-10)).float().double()
-        weights = per_feature * torch.ones(self.gram.shape[-1], dtype=torch.float64)
-        weights[..., 0] = 0.0
-        return torch.diag_embed(weights)
+    def penalised(self, ridge: float | Array = 0.0) -> Array:
+        """The Gram matrix with `ridge` per window on its diagonal, except for the intercept.
 
-    def loss(self, coefficients: Tensor) -> Tensor:
+        Never quite zero, so that it can be solved.
+        """
+        gram = self.gram.copy()
+        weights = np.broadcast_to(np.maximum(ridge, LEAST_RIDGE), gram.shape[-1:])[1:]
+        diagonal = np.einsum("...ii->...i", gram)  # a view
+        diagonal[..., 1:] += self._per_regression(1) * weights
+        return gram
+
+    def loss(self, coefficients: Array) -> Array:
         """Mean squared error per target of these coefficients on the windows seen, (target,)."""
-        fitted = (coefficients * (self.gram @ coefficients)).sum(-2)
-        crossed = (coefficients * self.cross).sum(-2)
-        return (self.square - 2 * crossed + fitted) / self._per_regression(1)
+        fitted = (coefficients * (self.gram @ coefficients - 2 * self.cross)).sum(-2)
+        return np.asarray((self.square + fitted) / self._per_regression(1))
 
     def freedom(self) -> int:
         """Windows left once every feature that varies has taken one; refuses if there are none."""
-        found = int(self.count) - int((self.gram.diagonal() > 0).sum())
-        if found < 1:
+        left = int(self.count) - int((self.gram.diagonal() > 0).sum())
+        if left < 1:
             raise InputError(
                 f"The tests need more windows than inputs: found {self.count} windows for "
                 f"{len(self.gram) - 1} inputs; use a smaller lag, fewer variables, more rows, or "
                 "choose edges by --select top-k."
             )
-        return found
+        return left
 
-    def inverse(self) -> Tensor:
+    def inverse(self) -> Array:
         """Inverse of the Gram matrix, with a touch of ridge against features that never vary."""
-        gram = self.gram + self.penalty()
-        factor, failed = torch.linalg.cholesky_ex(gram)
-        return torch.linalg.inv(gram) if failed.any() else torch.cholesky_inverse(factor)
+        return positive_inverse(self.penalised())
 
-    def group_p_values(self, groups: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.float64]:
+    def group_p_values(self, groups: Sequence[Index]) -> Array:
         """F-test that all coefficients of a group are zero, (target, group).
 
         Groups hold feature indices without the intercept; features that never vary don't count.
@@ -145,56 +183,75 @@ class Moments:
         variance = self.loss(coefficients) * self.count / freedom
         p_values = np.ones((self.cross.shape[1], len(groups)))
         for g, features in enumerate(groups):
-            rows = torch.as_tensor(features) + 1
+            rows = features + 1
             rows = rows[self.gram[rows, rows] > 0]
-            if not len(rows):
-                continue
-            beta = coefficients[rows]
-            explained = wald(inverse[rows][:, rows], beta.T)
-            f = (explained / len(rows) / variance).numpy()
-            p_values[:, g] = fdtrc(len(rows), freedom, f)
+            if len(rows):
+                explained = wald(inverse[np.ix_(rows, rows)], coefficients[rows].T)
+                p_values[:, g] = fdtrc(len(rows), freedom, explained / len(rows) / variance)
         return p_values
 
-    def _per_regression(self, axes: int) -> Tensor:
+    def left_out_losses(self, ridge: float | Array) -> Array:
+        """Mean squared errors (block, target) of fits to all blocks but the one they forecast."""
+        places = range(len(self.gram))
+        return np.stack([self.block(b).loss(self.total(without=b).solve(ridge)) for b in places])
+
+    def best_penalties(self, candidates: Sequence[Array]) -> tuple[Index, Array]:
+        """The candidate (target,) with the least left-out loss, and that loss (target,)."""
+        weights = np.asarray(self.count) / np.sum(self.count)
+        losses = np.stack([weights @ self.left_out_losses(ridge) for ridge in candidates])
+        return losses.argmin(0), losses.min(0)
+
+    def rises(self, ridge: float | Array, groups: Sequence[Index]) -> Array:
+        """By how much the loss of one target rises, (group,), when a group of columns of the
+        design goes."""
+        inverse = positive_inverse(self.penalised(ridge))
+        beta = (inverse @ self.cross)[:, 0]
+        explained = [float(wald(inverse[np.ix_(g, g)], beta[g])) if len(g) else 0.0 for g in groups]
+        return np.array(explained) / self.count
+
+    def _per_regression(self, axes: int) -> Array:
         """The count, with so many axes behind those of several regressions."""
-        count = torch.as_tensor(self.count, dtype=torch.float64)
+        count = np.asarray(self.count, dtype=np.float64)
         return count.reshape(*count.shape, *[1] * axes)
 
 
-def _products(batch: Batch) -> tuple[int, Tensor, Tensor, Tensor]:
+def _products(batch: Batch) -> tuple[int, Array, Array, Array]:
     """What a batch adds to the moments; its number of windows comes first."""
     features, responses = batch
     rows = with_intercept(features)
-    products = _gram(rows), rows.mT @ responses, responses.square().sum(-2)
-    gram, cross, square = (part.double() for part in products)
-    return responses.shape[-2], gram, cross, square
+    across = rows.swapaxes(-1, -2)
+    gram = across @ rows  # X'X; NumPy uses a symmetric rank-k update
+    return responses.shape[-2], gram, across @ responses, np.square(responses).sum(-2)
 
 
-def _gram(rows: Tensor) -> Tensor:
-    """rows' rows, (..., feature, feature); NumPy knows that it need compute but half of it."""
-    if rows.dim() > 2 or rows.device.type != "cpu":
-        return rows.mT @ rows
-    values = rows.numpy()
-    return torch.from_numpy(values.T @ values)
+def _sum(parts: Sequence[Array]) -> Array:
+    total = parts[0].copy()
+    for part in parts[1:]:
+        total += part
+    return total
 
 
-def unexplained(batches: Iterable[Batch], coefficients: Tensor) -> Tensor:
+def unexplained(batches: Iterable[Batch], coefficients: Array) -> Array:
     """What coefficients (1 + feature, target) leave of the responses, (window, target)."""
     parts = [
         responses - (features @ coefficients[1:] + coefficients[0])
         for features, responses in batches
     ]
-    return torch.cat(parts)
+    return np.concatenate(parts)
 
 
-def with_intercept(features: Tensor) -> Tensor:
+def with_intercept(features: Array) -> Array:
     """Features (..., feature) with a column of ones before them."""
-    return torch.cat([torch.ones_like(features[..., :1]), features], dim=-1)
+    *rows, width = features.shape
+    design = np.empty((*rows, width + 1), features.dtype)
+    design[..., 0] = 1
+    design[..., 1:] = features
+    return design
 
 
 def cross_validated(
-    blocks: Sequence[Moments], ridges: Sequence[float], allowed: Tensor | None = None
-) -> Tensor:
+    blocks: Sequence[Moments], ridges: Sequence[float], allowed: Mask | None = None
+) -> Array:
     """Coefficients with the penalty that forecasts left-out blocks of time best.
 
     One penalty for all targets: shrunk by different amounts, their slopes could not be compared.
@@ -205,10 +262,11 @@ def cross_validated(
         return whole.solve(max(ridges), allowed)
 
     seen, judges, own = allowed, blocks, whole
-    if whole.gram.dim() == 2:
-        looked = torch.arange(0, len(whole.square), -(-len(whole.square) // MOST_JUDGED))
-        seen = None if allowed is None else allowed[:, looked]
-        judges, own = [block.of_targets(looked) for block in blocks], whole.of_targets(looked)
+    if whole.gram.ndim == 2:
+        judged_targets = np.arange(0, len(whole.square), -(-len(whole.square) // MOST_JUDGED))
+        seen = None if allowed is None else allowed[:, judged_targets]
+        judges = [block.of_targets(judged_targets) for block in blocks]
+        own = whole.of_targets(judged_targets)
 
     def left_out_loss(block: Moments, ridge: float) -> float:
         loss = block.loss(own.without(block).solve(ridge, seen))
@@ -219,14 +277,14 @@ def cross_validated(
 
     def judged(ridge: float) -> float:
         width = own.gram.shape[-1]
-        work = 2 * own.gram.numel() * (width / 6 + 2 * own.cross.shape[-1])
+        work = 2 * own.gram.size * (width / 6 + 2 * own.cross.shape[-1])
         return sum(shared(partial(left_out_loss, ridge=ridge), judges, work))
 
     return whole.solve(ridges[lowest(lambda place: judged(ridges[place]), len(ridges))], allowed)
 
 
 def lowest(height: Callable[[int], float], count: int) -> int:
-    """The lowest of the places 0 .. count - 1 of a valley, walking downhill from its middle."""
+    """argmin of a unimodal sequence height(0) .. height(count - 1), by local search."""
     known: dict[int, float] = {}
 
     def at(place: int) -> float:
@@ -238,57 +296,3 @@ def lowest(height: Callable[[int], float], count: int) -> int:
     while at(place - 1) < at(place) or at(place + 1) < at(place):
         place += -1 if at(place - 1) < at(place) else 1
     return place
-
-
-class RidgeSystems(NamedTuple):
-    """Coefficients of several systems and how sure they are."""
-
-    found: Tensor  # (system, feature, target), 0 for features that were left out
-    z_squares: Tensor  # (system, feature, target)
-    noise: Tensor  # (system, target), the variance left
-
-
-def ridge_of_systems(
-    gram: Tensor, cross: Tensor, variance: Tensor, penalty: float, count: float, kept: slice
-) -> RidgeSystems:
-    """Ridge regression on the features that are kept, of many systems at once.
-
-    Moments are centred and divided by `count`: gram (system, feature, feature), cross (system,
-    feature, target), variance (system, target).
-    """
-    gram, part = gram[:, kept, kept], cross[:, kept]
-    ridge = penalty / count * torch.eye(gram.shape[-1], dtype=gram.dtype, device=gram.device)
-    inverse = torch.linalg.inv(gram + ridge)
-    spread = inverse.diagonal(dim1=1, dim2=2)
-    solution = inverse @ part
-    explained = (solution * (2 * part - gram @ solution)).sum(1)
-    freedom = gram.shape[-1] - penalty / count * spread.sum(1)  # effective parameters
-    left = (1 - freedom / count).clamp(min=LEAST_FREEDOM)[:, None]
-    noise = ((variance - explained) / left).clamp(min=LEAST_NOISE * variance, max=variance)
-    found, squares = torch.zeros_like(cross), torch.zeros_like(cross)
-    found[:, kept] = solution
-    squares[:, kept] = solution.square() * count / (spread[..., None] * noise[:, None])
-    return RidgeSystems(found, squares, noise)
-
-
-def wald(covariance: Tensor, beta: Tensor) -> Tensor:
-    """beta' covariance^-1 beta (...) of coefficients (..., feature)."""
-    return (beta * pulled(covariance, beta[..., None])[..., 0]).sum(-1)
-
-
-def pulled(covariance: Tensor, values: Tensor) -> Tensor:
-    """covariance^-1 values (..., feature, draw); of single features, which may be millions, a
-    division."""
-    if covariance.shape[-1] == 1:
-        return values / covariance.clamp(min=torch.finfo(covariance.dtype).tiny)
-    return torch.linalg.solve(covariance, values)
-
-
-def _solved(gram: Tensor, cross: Tensor) -> Tensor:
-    """Half the work of a general solution, unless the matrix is too close to singular."""
-    if gram.dim() == 2 and len(gram) > MANY_FEATURES and gram.device.type == "cpu":
-        with suppress(LinAlgError):  # SciPy's routine is half as fast again
-            lower = cho_factor(gram.numpy(), lower=True, check_finite=False)
-            return torch.from_numpy(cho_solve(lower, cross.numpy(), check_finite=False))
-    factor, failed = torch.linalg.cholesky_ex(gram)
-    return torch.linalg.solve(gram, cross) if failed.any() else torch.cholesky_solve(cross, factor)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from torch import Tensor
 
-from forecause.regression.block_ridge import stretches
+from forecause.regression.sample import stretches
 
 Array = npt.NDArray[np.float64]
 
@@ -49,9 +48,9 @@ def cauchy_combination(p_values: Array, weights: Array | None = None) -> Array:
     return np.where(mean > 1e14, 1 / (np.maximum(mean, 1.0) * np.pi), tail)
 
 
-def clearly_better(errors: Tensor, rival: Tensor, by: float = 1.0) -> bool:
+def clearly_better(errors: Array, rival: Array, by: float = 1.0) -> bool:
     """Whether the rival's errors (window,) are lower by more than so many standard errors."""
-    gain = (errors - rival).double().numpy()
+    gain = np.asarray(errors - rival, dtype=np.float64)
     return bool(gain.mean() > by * gain.std() / np.sqrt(len(gain)))
 
 

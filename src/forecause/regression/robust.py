@@ -8,14 +8,11 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from scipy.special import betaincinv, fdtrc
-from torch import Tensor
 
-from forecause.regression.least_squares import pseudo_inverse
-from forecause.regression.least_squares import wald as wald_statistic
-from forecause.regression.moments import BATCH, Batch, Moments, pulled, wald, with_intercept
-from forecause.regression.sample import Design, Sample
+from forecause.regression.least_squares import pseudo_inverse, solve_many, wald
+from forecause.regression.moments import BATCH, Batch, Moments, with_intercept
+from forecause.regression.sample import Design, Sample, pieces
 from forecause.work_sharing import shared
 
 NUMBERS = 8_000_000  # held at once while products are summed
@@ -23,34 +20,36 @@ LARGEST_LEVERAGE = 0.99
 BLOCKS = 40  # of time, which resampling keeps whole
 
 Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+Single = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class _Class:
-    """Groups of equally many features; all tensors are over (target, group, feature, ...)."""
+    """Groups of equally many features; all arrays are over (target, group, feature, ...)."""
 
-    groups: npt.NDArray[np.int64]  # (group,) their places among all groups
-    beta: Tensor
-    covariance: Tensor  # (target, group, feature, feature)
-    influence: Tensor  # (target, group, feature, block): what each block adds, in float32
+    groups: Index  # (group,) their places among all groups
+    beta: Array
+    covariance: Array  # (target, group, feature, feature)
+    influence: Single  # (target, group, feature, block): what each block adds
 
     def p_values(self, freedom: int) -> Array:
         """Of no effect, (target, group)."""
         size = self.beta.shape[-1]
-        return f_p_values(wald(self.covariance, self.beta).numpy() / size, size, freedom)
+        return f_p_values(wald(self.covariance, self.beta) / size, size, freedom)
 
-    def stability(self, weights: Tensor, levels: Array, freedom: int) -> Array:
+    def stability(self, weights: Array, levels: Array, freedom: int) -> Array:
         """Share of resamples with weights (block, draw) whose p-value is at most the target's
         level (target,), (target, group): those whose statistic reaches the level's own."""
         size = self.beta.shape[-1]
-        least = torch.from_numpy(size * f_statistic(levels, size, freedom))
-        numbers = self.beta[0].numel() * weights.shape[1]
+        least = size * f_statistic(levels, size, freedom)
+        numbers = self.beta[0].size * weights.shape[1]
         parts = []
-        for some in torch.arange(len(self.beta)).split(max(1, NUMBERS // numbers)):
-            moved = self.influence[some].double() @ weights + self.beta[some, ..., None]
-            statistic = (moved * pulled(self.covariance[some], moved)).sum(-2)
-            parts.append((statistic >= least[some, None, None]).double().mean(-1))
-        return np.asarray(torch.cat(parts).numpy())
+        for some in pieces(np.arange(len(self.beta)), max(1, NUMBERS // numbers)):
+            moved = self.influence[some].astype(np.float64) @ weights + self.beta[some, ..., None]
+            statistic = (moved * solve_many(self.covariance[some], moved)).sum(-2)
+            parts.append((statistic >= least[some, None, None]).mean(-1))
+        return np.concatenate(parts)
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class Wald:
         """Two passes over the sample, or one if its moments are known."""
         moments = moments or Moments.summed(batches_of_sample(sample, design, targets))
         varying, freedom = moments.gram.diagonal() > 0, moments.freedom()
-        members = [_varying(torch.as_tensor(g) + 1, varying) for g in design.groups]
+        members = [_varying(g + 1, varying) for g in design.groups]
         classes = _classes(sample, design, moments, targets, members)
         return cls((len(targets), len(members)), tuple(classes), freedom)
 
@@ -92,16 +91,16 @@ class Wald:
         found = np.zeros(self.shape)
         for one in self.classes:
             blocks = one.influence.shape[-1]
-            weights = rng.multinomial(blocks, np.full(blocks, 1 / blocks), size=draws) - 1.0
-            drawn = torch.from_numpy(weights).T
-            found[:, one.groups] = one.stability(drawn, levels, self.freedom)
+            counts = rng.multinomial(blocks, np.full(blocks, 1 / blocks), size=draws)
+            weights = counts.astype(np.float64) - 1.0
+            found[:, one.groups] = one.stability(weights.T, levels, self.freedom)
         return found
 
 
 def batches_of_sample(sample: Sample, design: Design, targets: Sequence[int]) -> Iterator[Batch]:
     """Features of the windows in a sample, and the target columns that they are to explain."""
     for rows in sample.batches(BATCH):
-        yield design.features(rows), sample.following(rows, list(targets))
+        yield design.features(rows), sample.following(rows, targets)
 
 
 def _classes(
@@ -109,75 +108,86 @@ def _classes(
     design: Design,
     moments: Moments,
     targets: Sequence[int],
-    members: Sequence[Tensor],
+    members: Sequence[Index],
 ) -> list[_Class]:
     """Coefficients and HC3 covariance of every group, those of one size together.
 
-    With h = (Z'Z)^-1 z and e the error over 1 - leverage, the covariance is the sum of h h' e^2
-    and the influence of a block of time the sum of h e.
+    With h and e of `hc3_terms`, the covariance is the sum of h h' e^2 and the influence of a block
+    of time the sum of h e.
     """
     inverse = moments.inverse()
     coefficients = inverse @ moments.cross
     sizes = np.array([len(m) for m in members])
     kinds = [np.flatnonzero(sizes == size) for size in np.unique(sizes[sizes > 0])]
-    rows = [
-        torch.stack([members[g] for g in groups.tolist()]) for groups in kinds
-    ]  # (group, feature)
+    rows = [np.stack([members[g] for g in groups.tolist()]) for groups in kinds]  # (group, feature)
     shapes = [(len(targets), *r.shape, r.shape[1]) for r in rows]
-    widest = max([len(inverse), *(r.numel() * r.shape[1] for r in rows)])
+    widest = max([len(inverse), *(r.size * r.shape[1] for r in rows)])
     size = max(64, min(BATCH, NUMBERS // widest))
 
     length = max(1, -(-len(sample) // BLOCKS))  # of a block of time
-    pieces = [p for part in sample.rows for p in part.split(length * max(1, size // length))]
+    stretches = [p for part in sample.rows for p in pieces(part, length * max(1, size // length))]
 
-    def summed(piece: Tensor) -> tuple[Tensor, list[Tensor]]:
+    def summed(stretch: Single) -> tuple[Array, list[Array]]:
         """Of some blocks: sums of h e (block, feature, target), and of h h' e^2 for every size."""
-        added = torch.zeros(-(-len(piece) // length), len(inverse), len(targets)).double()
-        spread = [torch.zeros(shape, dtype=torch.float64) for shape in shapes]
-        for batch in piece.split(size if size < length else len(piece)):
+        added = np.zeros((-(-len(stretch) // length), len(inverse), len(targets)))
+        sums = [np.zeros(shape) for shape in shapes]
+        for batch in pieces(stretch, size if size < length else len(stretch)):
             z = with_intercept(design.features(batch))
-            h = z @ inverse
-            leverage = (z * h).sum(1, keepdim=True).clamp(max=LARGEST_LEVERAGE)
-            errors = sample.following(batch, list(targets)) - z @ coefficients
-            errors = errors / (1 - leverage)
-            by_block = zip(h.split(length), errors.split(length), strict=True)
+            h, errors = hc3_terms(z, sample.following(batch, targets), inverse, coefficients)
+            by_block = zip(pieces(h, length), pieces(errors, length), strict=True)
             for place, (own, left) in enumerate(by_block):
                 added[place] += own.T @ left
-            for total, chosen in zip(spread, rows, strict=True):
-                _add_weighted_products(total, h, chosen, errors.square())
-        return added, spread
+            for total, chosen in zip(sums, rows, strict=True):
+                _add_weighted_products(total, h, chosen, np.square(errors))
+        return added, sums
 
     blocks = sum(-(-len(part) // length) for part in sample.rows)
-    influence = torch.empty(blocks, len(inverse), len(targets))
+    influence = np.empty((blocks, len(inverse), len(targets)), dtype=np.float32)
     filled = 0
-    every = [torch.zeros(shape, dtype=torch.float64) for shape in shapes]
-    work = 2 * len(pieces[0]) * len(inverse) * (len(inverse) + 2 * len(targets))
-    for added, spread in shared(summed, pieces, work):
+    every = [np.zeros(shape) for shape in shapes]
+    work = 2 * len(stretches[0]) * len(inverse) * (len(inverse) + 2 * len(targets))
+    for added, sums in shared(summed, stretches, work):
         influence[filled : filled + len(added)] = added
         filled += len(added)
-        for total, part in zip(every, spread, strict=True):
+        for total, part in zip(every, sums, strict=True):
             total += part
     return [
-        _Class(g, _by_target(coefficients[r]), s, influence[:, r].permute(3, 1, 2, 0))
+        _Class(g, _by_target(coefficients[r]), s, influence[:, r].transpose(3, 1, 2, 0))
         for g, r, s in zip(kinds, rows, every, strict=True)
     ]
 
 
-def _by_target(values: Tensor) -> Tensor:
+def hc3_terms(
+    design: Array, targets: Array, inverse: Array, coefficients: Array
+) -> tuple[Array, Array]:
+    """h = (Z'Z)^-1 z (window, feature), and e = error / (1 - leverage) (window, target).
+
+    Of design Z (window, feature), targets (window, target), inverse (Z'Z)^-1 and the coefficients
+    (feature, target). HC3, the covariance of the coefficients whatever the variance of the noise
+    (MacKinnon and White 1985), is the sum over windows of h h' e^2.
+    """
+    h = design @ inverse
+    leverage = np.minimum(np.einsum("wf,wf->w", design, h), LARGEST_LEVERAGE)
+    errors = targets - design @ coefficients
+    errors /= 1 - leverage[:, None]
+    return h, errors
+
+
+def _by_target(values: Array) -> Array:
     """(group, feature, target, ...) -> (target, group, feature, ...)."""
-    return values.movedim(2, 0).contiguous()
+    return np.ascontiguousarray(np.moveaxis(values, 2, 0))
 
 
-def _add_weighted_products(total: Tensor, h: Tensor, chosen: Tensor, weights: Tensor) -> None:
+def _add_weighted_products(total: Array, h: Array, chosen: Index, weights: Array) -> None:
     """Add sum over windows of weight h h' to total (target, group, feature, feature).
 
     weights (window, target); the cheaper of two orders.
     """
     if weights.shape[1] == 1:
-        own = h[:, chosen].transpose(0, 1)  # (group, window, feature)
-        total[0] += (own * weights).transpose(1, 2) @ own
+        own = h[:, chosen].swapaxes(0, 1)  # (group, window, feature)
+        total[0] += (own * weights).swapaxes(1, 2) @ own
         return
-    each = [h.index_select(1, feature) for feature in chosen.T]  # (window, group)
+    each = [h.take(feature, axis=1) for feature in chosen.T]  # (window, group)
     for i, j in combinations_with_replacement(range(len(each)), 2):
         part = weights.T @ (each[i] * each[j])
         total[..., i, j] += part
@@ -185,7 +195,7 @@ def _add_weighted_products(total: Tensor, h: Tensor, chosen: Tensor, weights: Te
             total[..., j, i] += part
 
 
-def _varying(rows: Tensor, varying: Tensor) -> Tensor:
+def _varying(rows: Index, varying: npt.NDArray[np.bool_]) -> Index:
     return rows[varying[rows]]
 
 
@@ -196,21 +206,16 @@ def wald_p_values(design: Array, targets: Array, groups: int, size: int) -> Arra
     """
     scaled = design / np.maximum(np.sqrt((design**2).mean(0)), 1e-300)
     inverse = pseudo_inverse(scaled.T @ scaled)
-    influence = scaled @ inverse  # (window, column)
-    leverage = (influence * scaled).sum(1, keepdims=True)
-    coefficients = influence.T @ targets  # (column, target)
-    errors = targets - scaled @ coefficients
-    errors /= 1 - np.minimum(leverage, LARGEST_LEVERAGE)
-    weights = errors**2
-    freedom = max(len(design) - design.shape[1], 1)
-    own = [np.ascontiguousarray(influence[:, k : groups * size : size]) for k in range(size)]
-    blocks = np.empty((targets.shape[1], groups, size, size))
-    for i, j in combinations_with_replacement(range(size), 2):
-        blocks[..., i, j] = blocks[..., j, i] = weights.T @ (own[i] * own[j])
-    trace = np.trace(blocks, axis1=2, axis2=3)[..., None, None]
-    blocks = blocks + (1e-10 * trace + 1e-300) * np.eye(size)
+    coefficients = inverse @ (scaled.T @ targets)  # (column, target)
+    h, errors = hc3_terms(scaled, targets, inverse, coefficients)
+    covariance = np.zeros((targets.shape[1], groups, size, size))
+    chosen = np.arange(groups * size).reshape(groups, size)
+    _add_weighted_products(covariance, h, chosen, np.square(errors))
+    trace = np.trace(covariance, axis1=2, axis2=3)[..., None, None]
+    covariance += (1e-10 * trace + 1e-300) * np.eye(size)
     beta = coefficients[: groups * size].T.reshape(-1, groups, size)
-    return f_p_values(wald_statistic(blocks, beta) / size, size, freedom)
+    freedom = max(len(design) - design.shape[1], 1)
+    return f_p_values(wald(covariance, beta) / size, size, freedom)
 
 
 def f_p_values(statistic: Array, size: int, freedom: int) -> Array:

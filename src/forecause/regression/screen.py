@@ -11,11 +11,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
+import numpy as np
+import numpy.typing as npt
 
 from forecause.regression.moments import Moments
-from forecause.work_sharing import spread
+from forecause.regression.sample import pieces
+from forecause.work_sharing import parallel_map
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+Single = npt.NDArray[np.float32]
 
 WIDE, WIDE_IF_SHORT, WINDOWS_PER_INPUT = 1500, 1000, 2  # inputs; see is_wide
 ROUNDS = (15, 8, 8, 8)  # inputs added in each, besides the one that is always taken
@@ -42,23 +48,23 @@ class Screened:
     The others fill the places of targets with fewer.
     """
 
-    inputs: Tensor
-    taken: Tensor
+    inputs: Index
+    taken: Mask
 
-    def values(self, past: Tensor, some: Tensor) -> Tensor:
+    def values(self, past: Single, some: Index) -> Single:
         """The inputs of some targets (target, window, input) out of past (window, input)."""
-        own = self.inputs[some]
-        chosen = past.index_select(1, own.flatten()).unflatten(1, own.shape)
-        return chosen.transpose(0, 1) * self.taken[some, None]
+        chosen = past.take(self.inputs[some], axis=1)  # (window, target, input)
+        return chosen.swapaxes(0, 1) * self.taken[some, None]
 
-    def mask(self, inputs: int) -> Tensor:
+    def mask(self, inputs: int) -> Mask:
         """Whether each of so many inputs was taken, (target, input)."""
-        found = torch.zeros(len(self.inputs), inputs, dtype=torch.bool)
-        return found.scatter_(1, self.inputs, self.taken)
+        found = np.zeros((len(self.inputs), inputs), dtype=bool)
+        np.put_along_axis(found, self.inputs, self.taken, axis=1)
+        return found
 
 
 def screened_inputs(
-    past: Tensor, targets: Tensor, always: Tensor, allowed: Tensor | None = None
+    past: Single, targets: Single, always: Index, allowed: Mask | None = None
 ) -> Screened:
     """The inputs that are worth fitting, of past (window, input) for targets (window, target).
 
@@ -67,19 +73,15 @@ def screened_inputs(
     reach: forty that did so by chance would together explain much of a short record, and every
     test beside them would promise too much.
     """
-    past = past.float()
-    common = _Screen(
-        past,
-        targets.float() - targets.float().mean(0),
-        past.norm(dim=0).clamp(min=1e-12),
-        always,
-        allowed,
-    )
-    blocks = torch.arange(len(always)).split(TARGETS_AT_ONCE)
-    work = 2.0 * len(ROUNDS) * past.numel() * TARGETS_AT_ONCE
-    parts = list(spread(_screened, common, blocks, work))
+    past, targets = past.astype(np.float32, copy=False), targets.astype(np.float32, copy=False)
+    sizes = np.maximum(np.sqrt(np.einsum("wi,wi->i", past, past)), 1e-12)
+    common = _Screen(past, targets - targets.mean(0), sizes, always, allowed)
+    work = 2.0 * len(ROUNDS) * past.size * TARGETS_AT_ONCE
+    blocks = pieces(np.arange(len(always)), TARGETS_AT_ONCE)
+    parts = list(parallel_map(_screened, common, blocks, work))
     return Screened(
-        torch.cat([part.inputs for part in parts]), torch.cat([part.taken for part in parts])
+        np.concatenate([part.inputs for part in parts]),
+        np.concatenate([part.taken for part in parts]),
     )
 
 
@@ -87,64 +89,80 @@ def screened_inputs(
 class _Screen:
     """What the screens of all targets share."""
 
-    past: Tensor  # (window, input)
-    targets: Tensor  # (window, target), centred
-    sizes: Tensor  # (input,) norms of the inputs
-    always: Tensor  # (target,)
-    allowed: Tensor | None  # (target, input)
+    past: Single  # (window, input)
+    targets: Single  # (window, target), centred
+    sizes: Single  # (input,) norms of the inputs
+    always: Index  # (target,)
+    allowed: Mask | None  # (target, input)
 
 
-def _screened(screen: _Screen, some: Tensor) -> Screened:
+def _screened(screen: _Screen, some: Index) -> Screened:
     """The inputs of some targets (target,)."""
     past, targets = screen.past, screen.targets[:, some]
     allowed = None if screen.allowed is None else screen.allowed[some]
     beaten = math.sqrt(2 * math.log(past.shape[1])) - GENEROUS
     least = beaten / math.sqrt(len(past))  # as a correlation
     always = screen.always[some, None]
-    taken = torch.ones_like(always, dtype=torch.bool)
-    chosen = Screened(always, taken if allowed is None else allowed.gather(1, always))
+    taken = np.ones_like(always, dtype=bool)
+    if allowed is not None:
+        taken = np.take_along_axis(allowed, always, axis=1)
+    chosen = Screened(always, taken)
     for count in ROUNDS:
         left = residual_of_chosen(past, targets, chosen)
-        left = left / left.norm(dim=0).clamp(min=1e-12)
-        scores = (left.T @ past).abs() / screen.sizes  # (target, input)
+        left /= np.maximum(np.linalg.norm(left, axis=0), 1e-12)
+        scores = np.abs(left.T @ past)  # (target, input)
+        scores /= screen.sizes
         if allowed is not None:
-            scores.masked_fill_(~allowed, -1.0)
-        best = scores.scatter_(1, chosen.inputs, -2.0).topk(count, dim=1)
+            scores[~allowed] = -1.0
+        np.put_along_axis(scores, chosen.inputs, -2.0, axis=1)
+        best = _largest(scores, count)
+        more = np.take_along_axis(scores, best, axis=1) > least
         chosen = Screened(
-            torch.cat([chosen.inputs, best.indices], dim=1),
-            torch.cat([chosen.taken, best.values > least], dim=1),
+            np.concatenate([chosen.inputs, best], axis=1),
+            np.concatenate([chosen.taken, more], axis=1),
         )
     return chosen
 
 
-def chosen_moments(past: Tensor, targets: Tensor, chosen: Screened) -> Moments:
+def _largest(scores: Single, count: int) -> Index:
+    """Places of the largest scores of every target, the largest first, (target, count)."""
+    some = np.argpartition(scores, -count, axis=1)[:, -count:]
+    order = np.argsort(-np.take_along_axis(scores, some, axis=1), axis=1)
+    return np.take_along_axis(some, order, axis=1)
+
+
+def chosen_moments(past: Single, targets: Single, chosen: Screened) -> Moments:
     """Moments of every target on its chosen inputs, a regression each; 0 where none was taken."""
     windows, count = len(past), chosen.inputs.shape[1]
-    pieces = torch.arange(len(chosen.inputs)).split(max(1, NUMBERS // (windows * count)))
-    work = 2.0 * len(pieces[0]) * windows * count**2
-    parts = list(spread(_summed, (past, targets, chosen), pieces, work))
-    gram, cross, square = (
-        torch.cat([getattr(part, name) for part in parts]) for name in ("gram", "cross", "square")
+    blocks = pieces(np.arange(len(chosen.inputs)), max(1, NUMBERS // (windows * count)))
+    work = 2.0 * len(blocks[0]) * windows * count**2
+    parts = list(parallel_map(_summed, (past, targets, chosen), blocks, work))
+    return Moments(
+        windows,
+        np.concatenate([part.gram for part in parts]),
+        np.concatenate([part.cross for part in parts]),
+        np.concatenate([part.square for part in parts]),
     )
-    return Moments(windows, gram, cross, square)
 
 
-def _summed(data: tuple[Tensor, Tensor, Screened], some: Tensor) -> Moments:
+def _summed(data: tuple[Single, Single, Screened], some: Index) -> Moments:
     """The moments of some targets (target,)."""
     past, targets, chosen = data
-    outcome = targets[:, some].T[..., None]
-    return Moments.summed([(chosen.values(past, some).double(), outcome.double())])
+    outcome = targets[:, some].T[..., None].astype(np.float64)
+    return Moments.summed([(chosen.values(past, some).astype(np.float64), outcome)])
 
 
-def residual_of_chosen(past: Tensor, targets: Tensor, chosen: Screened) -> Tensor:
+def residual_of_chosen(past: Single, targets: Single, chosen: Screened) -> Single:
     """Targets (window, target) less what the chosen inputs explain of each."""
-    left = torch.empty_like(targets)
+    left = np.empty_like(targets)
     windows, count = len(past), chosen.inputs.shape[1]
+    ridge = np.float32(RIDGE * windows) * np.eye(count, dtype=np.float32)
 
-    for some in torch.arange(targets.shape[1]).split(max(1, NUMBERS // (windows * count))):
+    for some in pieces(np.arange(targets.shape[1]), max(1, NUMBERS // (windows * count))):
         own = chosen.values(past, some)
-        own = own - own.mean(1, keepdim=True)
-        gram = own.mT @ own + RIDGE * windows * torch.eye(count)
+        own -= own.mean(1, keepdims=True)
+        across = own.swapaxes(1, 2)
         outcome = targets[:, some].T[..., None]
-        left[:, some] = (outcome - own @ torch.linalg.solve(gram, own.mT @ outcome))[..., 0].T
+        weights = np.linalg.solve(across @ own + ridge, across @ outcome)
+        left[:, some] = (outcome - own @ weights)[..., 0].T
     return left

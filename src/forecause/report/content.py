@@ -71,7 +71,7 @@ def page_data(
         "delay_unit": delay_unit(time),
         "delays": [delay_text(lag, time) for lag in range(_longest(graph, others) + 1)],
         "glossary": GLOSSARY,
-        "sd": short(found.data.spread),
+        "sd": short(found.data.variable_sd),
         "evidence": {k: v for k, v in found.evidence.items() if k != "origin"},
     }
 
@@ -88,7 +88,7 @@ def sentences(found: Result) -> list[str]:
     """One sentence of evidence per edge, in the order of the edge table."""
     place = {name: i for i, name in enumerate(found.graph.variables)}
     shown = {tuple(entry["edge"]): entry for entry in found.evidence.get("edges", [])}
-    time, spread = found.timing, found.data.spread.tolist()
+    time, spread = found.timing, found.data.variable_sd.tolist()
     told = []
     for edge in edge_records(found.graph.edges):
         source, target = place[str(edge["source"])], place[str(edge["target"])]

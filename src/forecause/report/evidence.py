@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch import Tensor
 
 from forecause.attribute.of_variables import VariableRelevance
 from forecause.data.sampling import timing
 from forecause.data.variables import Variables
 from forecause.data.windows import Window, Windows
-from forecause.forecast.forecaster import Forecaster
+from forecause.forecast.forecaster import MOST_AT_ONCE, Forecaster
 from forecause.graph.lagged import LaggedGraph
 from forecause.report.history import course, short, stretch, ticks, time_parts
 from forecause.report.reproduction import origin
@@ -36,35 +34,38 @@ RESPONSE_WINDOWS = 100
 LOSS_WINDOWS = 400
 BINS = 60  # of the influence over time
 BIN_WINDOWS = 10
+QUANTILE_WINDOWS = 2000
 CURVE_WORK = 6e9  # multiplications that each kind of curve may cost: about a second
 
 Edge = tuple[int, int, int]  # source, target, lag
 Array = npt.NDArray[np.float64]
+Floats = npt.NDArray[Any]  # float32 as drawn, or float64
+Index = npt.NDArray[np.int64]
 
 
 def collect(found: Result, windows: Windows) -> dict[str, Any]:
     """Gather what the page shows beyond the graph; `windows` are all windows of the data."""
     held_out = windows.split(found.config.forecasting.held_out)[1]
     edges = strongest_edges(found.graph)
-    look = Look(found.forecaster, windows, held_out)
+    probe = ModelProbe(found.forecaster, windows, held_out)
     whole = course(windows.panel) | time_parts(windows.panel)
     for name in {"values", "explained", "left"} & set(whole):
-        whole[name] = [whole[name][column] for column in look.shown]
-    responses = look.responses(edges)
-    influences = look.influences(edges)
-    lost = look.lost_without(edges)
+        whole[name] = [whole[name][column] for column in probe.shown]
+    responses = probe.responses(edges)
+    influences = probe.influences(edges)
+    lost = probe.lost_without(edges)
     return {
         "format": FORMAT,
         "time": timing(windows.panel),
         "course": whole,
-        "stretch": look.close_up(),
+        "stretch": probe.close_up(),
         "edges": [
             {"edge": list(edge), "response": r, "influence": short(i), "lost": short(loss)}
             for edge, r, i, loss in zip(edges, responses, influences, lost, strict=True)
         ],
         "domains": _domain_spans(windows),
         "origin": origin(),
-        **({"levels": look.levels_shown()} if look.coding.labels else {}),
+        **({"levels": probe.levels_shown()} if probe.coding.labels else {}),
     }
 
 
@@ -82,8 +83,8 @@ def strongest_edges(graph: LaggedGraph) -> list[Edge]:
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
-    """A fitted forecaster beside the windows it is looked at with.
+class ModelProbe:
+    """A fitted forecaster beside the windows it is asked about.
 
     Edges are those of variables; a label is shown by the probability of one of its levels.
     """
@@ -97,7 +98,7 @@ class Look:
         return self.windows.panel.coding
 
     @cached_property
-    def shown(self) -> npt.NDArray[np.int64]:
+    def shown(self) -> Index:
         """The column of every variable that is drawn."""
         return self.coding.shown(self.windows.scale.mean)
 
@@ -106,7 +107,6 @@ class Look:
         place = dict(zip(self.coding.variables, self.shown.tolist(), strict=True))
         return {one.name: one.levels[place[one.name] - one.first] for one in self.coding.labels}
 
-    @torch.no_grad()
     def responses(self, edges: Sequence[Edge]) -> list[dict[str, Any]]:
         """Mean forecast of the target as the source is set to quantiles of its values.
 
@@ -115,10 +115,11 @@ class Look:
         """
         rounds = max(len(edges), 1) * GRID
         count = self._affordable(RESPONSE_WINDOWS, rounds, self._slow())
-        window = _spread(self.windows, count)
+        window = _evenly(self.windows, count)
         as_it_was = self.forecaster.forecast(window)
-        shares = torch.linspace(0.01, 0.99, GRID)
-        grid = torch.quantile(_spread(self.windows, 2000).target, shares, dim=0)  # (grid, variable)
+        shares = np.linspace(0.01, 0.99, GRID)
+        usual = _evenly(self.windows, QUANTILE_WINDOWS).target
+        grid = np.quantile(usual, shares, axis=0).astype(usual.dtype)  # (grid, column)
         curves = []
         for source, target, lag in edges:
             x, values = self._settings(source, grid)
@@ -126,7 +127,7 @@ class Look:
             curves.append({"x": x, **self._curve(moved.mean(1), target)})
         return curves
 
-    def _moved(self, window: Window, as_it_was: Tensor, edge: Edge, values: Tensor) -> Tensor:
+    def _moved(self, window: Window, as_it_was: Floats, edge: Edge, values: Floats) -> Floats:
         """Forecasts of an edge's target if its source had `values` (point, column of source).
 
         (point, batch, column of target); `as_it_was` (batch, column) is the forecast without.
@@ -137,26 +138,26 @@ class Look:
         given = model.contribution(target, -lag, source, values[:, 0])
         if taken is not None and given is not None and not self.coding.labels:
             return (as_it_was[:, target] - taken + given[:, None])[:, :, None]
-        changed = past.repeat(len(values), 1, 1)
-        columns = self.coding.columns(source)
-        changed[:, -lag, columns] = values.repeat_interleave(len(past), dim=0)
-        domain = None if window.domain is None else window.domain.repeat(len(values))
+        changed = np.tile(past, (len(values), 1, 1))
+        changed[:, -lag, self.coding.columns(source)] = np.repeat(values, len(past), axis=0)
+        domain = None if window.domain is None else np.tile(window.domain, len(values))
         moved = self._forecast(changed, domain, self.coding.columns(target))
-        return moved.view(len(values), len(past), -1)
+        return moved.reshape(len(values), len(past), -1)
 
-    def _settings(self, source: int, grid: Tensor) -> tuple[Any, Tensor]:
+    def _settings(self, source: int, grid: Floats) -> tuple[Any, Floats]:
         """What a variable is set to, as shown (point,) and as its columns (point, column)."""
         label, columns = self.coding.label(source), self.coding.columns(source)
         if label is None:
             return self._units(grid[:, columns[0]], columns[0]), grid[:, columns]
         scale, levels = self.windows.scale, np.eye(len(columns))
-        values = torch.from_numpy((levels - scale.mean[columns]) / scale.sd[columns]).float()
+        values = ((levels - scale.mean[columns]) / scale.sd[columns]).astype(np.float32)
         return short(np.arange(1, len(columns) + 1)), values
 
-    def _curve(self, forecast: Tensor, target: int) -> dict[str, Any]:
-        """The forecasts (point, column) of a variable's one column, or of its liveliest level."""
+    def _curve(self, forecast: Floats, target: int) -> dict[str, Any]:
+        """The forecasts (point, column) of a number, or of the level of a label whose probability
+        varies most."""
         label, columns = self.coding.label(target), self.coding.columns(target)
-        units = forecast.numpy() * self.windows.scale.sd[columns]
+        units = forecast * self.windows.scale.sd[columns]
         place = int(np.argmax(np.ptp(units, axis=0)))
         curve = {"y": self._units(forecast[:, place], columns[place])}
         return curve if label is None else {**curve, "level": label.levels[place]}
@@ -175,92 +176,88 @@ class Look:
         for bin_ in range(BINS):
             inside = np.arange(places[bin_], places[bin_ + 1])
             if len(inside):
-                window = _spread(self.windows.at(inside), per_bin)
-                slopes = self._slopes(window).abs().mean(0).numpy()
+                window = _evenly(self.windows.at(inside), per_bin)
+                slopes = np.abs(self._slopes(window)).mean(0)
                 values[:, bin_] = slopes[target, -lag, source]
         return values
 
-    @torch.no_grad()
     def lost_without(self, edges: Sequence[Edge]) -> Array:
         """Relative growth of the held-out squared error when the input is its mean, (edge,)."""
         count = self._affordable(LOSS_WINDOWS, max(len(edges), 1), self._slow())
-        window = _spread(self.held_out, count)
+        window = _evenly(self.held_out, count)
         truth = window.target
-        weights = torch.from_numpy(self.coding.weights(self.windows.scale.mean)).float()
+        weights = self.coding.weights(self.windows.scale.mean)
         as_it_was = self.forecaster.forecast(window)
-        before = (as_it_was - truth).square().mean(0)
+        before = ((as_it_was - truth) ** 2).mean(0)
         growth = np.full(len(edges), np.nan)
         for place, (source, target, lag) in enumerate(edges):
             columns = self.coding.columns(target)
-            mean = torch.zeros(1, len(self.coding.columns(source)))  # standardised
+            mean = np.zeros((1, len(self.coding.columns(source))), truth.dtype)  # standardised
             (moved,) = self._moved(window, as_it_was, (source, target, lag), mean)
-            error = (moved - truth[:, columns]).square().mean(0)
+            error = ((moved - truth[:, columns]) ** 2).mean(0)
             share = weights[columns, target]
             after, known = (error * share).sum(), (before[columns] * share).sum()
-            growth[place] = float(after / known.clamp(min=1e-12) - 1)
+            growth[place] = float(after / max(known, 1e-12) - 1)
         return growth
 
-    def _slopes(self, window: Window) -> Tensor:
+    def _slopes(self, window: Window) -> Floats:
         """d forecast / d input of variables, (batch, target, step, source)."""
-        slopes = self.forecaster.jacobian(window.past, domain=window.domain).detach()
+        slopes = self.forecaster.jacobian(window.past, domain=window.domain)
         if not self.forecaster.labels:
             return slopes
         columns = VariableRelevance.of(self.forecaster)
         return columns.of_variables(columns.signed(slopes))
 
-    @torch.no_grad()
     def close_up(self) -> dict[str, Any]:
         """A stretch of held-out rows: values with `max_lag` rows before, forecasts, their error."""
         chosen = stretch(self.windows, self.held_out)
         near = self.held_out.at(chosen)
-        forecast = self.forecaster.forecast(near.draw(np.arange(len(near))))
-        batch = _spread(self.held_out, self._affordable(5 * LOSS_WINDOWS, 1, [self.forecaster]))
+        forecast = self.forecaster.forecast(near.whole())
+        batch = _evenly(self.held_out, self._affordable(5 * LOSS_WINDOWS, 1, [self.forecaster]))
         error = self.forecaster.forecast(batch) - batch.target
         start, end = int(near.rows[0]), int(near.rows[-1]) + 1
         panel, scale = self.windows.panel, self.windows.scale
         values = np.asarray(panel.values[start - self.windows.max_lag : end], dtype=np.float64)
-        ahead = forecast.numpy() * scale.sd + scale.mean
+        ahead = forecast * scale.sd + scale.mean
         if panel.course is not None:  # in the data's own units
             explained = panel.course.of_rows(panel, start - self.windows.max_lag, end)
             values, ahead = values + explained, ahead + explained[self.windows.max_lag :]
         return {
             "values": short(values.T[self.shown]),  # (variable, max_lag + row)
             "forecast": short(ahead.T[self.shown]),  # (variable, row)
-            "error_sd": short((error.numpy().std(0) * scale.sd)[self.shown]),  # (variable,)
+            "error_sd": short((error.std(0) * scale.sd)[self.shown]),  # (variable,)
             "ticks": ticks(panel, start, end),
         }
 
-    def _forecast(
-        self, past: Tensor, domain: Tensor | None, columns: npt.NDArray[np.int64]
-    ) -> Tensor:
+    def _forecast(self, past: Floats, domain: Index | None, columns: Index) -> Floats:
         """Forecast of one target's columns, (batch, column), by the only model that makes it."""
         model = self.forecaster.member_of(int(columns[0]))
-        found = []
-        for start in range(0, len(past), 2048):
-            part = slice(start, start + 2048)
+        parts = []
+        for start in range(0, len(past), MOST_AT_ONCE):
+            part = slice(start, start + MOST_AT_ONCE)
             where = None if domain is None else domain[part]
-            found.append(model(past[part], domain=where)[:, columns])
-        return torch.cat(found)
+            parts.append(model(past[part], domain=where)[:, columns])
+        return np.concatenate(parts)
 
     def _slow(self) -> list[Forecaster]:
         """The models that must be asked again for every change of an input; see `_moved`."""
         columns = range(self.windows.shape[1])
-        models = {id(model): model for model in map(self.forecaster.member_of, columns)}
-        return [m for m in models.values() if self.coding.labels or not m.settings.adds_up]
+        models = dict.fromkeys(map(self.forecaster.member_of, columns))
+        return [model for model in models if self.coding.labels or not model.settings.adds_up]
 
     def _affordable(self, wanted: int, rounds: int, models: Sequence[Forecaster]) -> int:
         """How many windows `rounds` evaluations may each use; the same on every machine."""
-        cost = sum(v.numel() for model in models for v in model.state_dict().values())
+        cost = sum(model.size for model in models)
         if any(model.settings.token_per_input for model in models):
             cost *= self.windows.shape[0] * self.windows.shape[1]
         return int(np.clip(CURVE_WORK / max(cost * rounds, 1), 4, wanted))
 
-    def _units(self, values: Tensor, variable: int) -> Any:
+    def _units(self, values: Floats, variable: int) -> Any:
         scale = self.windows.scale
-        return short(values.numpy() * scale.sd[variable] + scale.mean[variable])
+        return short(values * scale.sd[variable] + scale.mean[variable])
 
 
-def _spread(windows: Windows, count: int) -> Window:
+def _evenly(windows: Windows, count: int) -> Window:
     """At most `count` windows, evenly spread over time."""
     places = np.linspace(0, len(windows) - 1, min(count, len(windows)))
     return windows.draw(np.unique(places.astype(np.int64)))

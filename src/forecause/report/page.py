@@ -16,6 +16,7 @@ from markupsafe import Markup, escape
 
 from forecause._version import __version__
 from forecause.data.sampling import lag_text, sampling_text
+from forecause.diagnostics.finding import Gravity
 from forecause.errors import InputError
 from forecause.forecast.comparison import over_mean
 from forecause.graph.formats.textfile import save_text, text_of
@@ -79,10 +80,10 @@ def write_report(
         data_line=data_line(found),
         delay_unit=delay_unit(found.timing),
         links=top_links(found),
-        doubts=[_unbroken(doubt) for doubt in found.doubts],
+        doubts=_of_gravity(found, "doubt"),
         verdict=verdict(found),
         notes=_notes(found),
-        alerts=[_unbroken(alert.sentence) for alert in found.alerts if not alert.grave],
+        alerts=_of_gravity(found, "alert"),
         facts=_facts(found),
         assumptions=assumptions(found),
         quality=quality,
@@ -127,9 +128,14 @@ def _unbroken(sentence: str) -> Markup:
     return Markup(re.sub(r"(--[a-z][a-z-]*)", r'<span class="flag">\1</span>', plain))
 
 
-def _notes(found: Result) -> list[str]:
+def _of_gravity(found: Result, gravity: Gravity) -> list[Markup]:
+    return [_unbroken(one.sentence) for one in found.findings if one.gravity == gravity]
+
+
+def _notes(found: Result) -> list[str | Markup]:
     power = found.measured_power
-    return [*found.data.notes, *([power.sentence] if power else [])]
+    measured = [power.sentence] if power else []
+    return [*found.data.notes, *_of_gravity(found, "note"), *measured]
 
 
 def _facts(found: Result) -> list[tuple[str, str]]:

@@ -103,8 +103,8 @@ class Plots:
         if model.labels:
             columns = VariableRelevance.of(model)
             signed = columns.of_variables(columns.signed(signed))
-        effect = signed.abs().mean(0)  # (target, step, source)
-        changes = scores.copy(data=by_lag(effect.double()))
+        effect = np.abs(signed).mean(0, dtype=np.float64)  # (target, step, source)
+        changes = scores.copy(data=by_lag(effect))
         axes = _axes(axes, (5.0, 4.0))
         drawing.candidates(axes, scores, changes, self.found.graph, None)
         axes.set(xscale="log", yscale="log")

@@ -1,8 +1,7 @@
-"""Where a result came from: versions, machine and the command, to make it again."""
+"""Where a result came from: versions, machine, and the lines that make it again."""
 
 from __future__ import annotations
 
-import json
 import platform
 import shlex
 import sys
@@ -11,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from forecause._version import __version__
-from forecause.config import ForecasterSpec
+from forecause.config.spelling import call, command, python_value
+from forecause.work_sharing import granted_threads
 
 if TYPE_CHECKING:
     from forecause.result import Result
@@ -21,15 +21,14 @@ PACKAGES = ("torch", "numpy", "pandas", "xarray", "scikit-learn")
 
 def origin() -> dict[str, Any]:
     """Versions and machine of this process, and its command if that is `forecause`."""
-    import torch
-
+    count = granted_threads()
     return {
         "versions": {
             "forecause": __version__,
             "python": platform.python_version(),
             **{name: _version(name) for name in PACKAGES},
         },
-        "machine": f"{platform.system()} {platform.machine()}, {_threads(torch.get_num_threads())}",
+        "machine": f"{platform.system()} {platform.machine()}, {count} thread{'s' * (count > 1)}",
         "command": _command(sys.argv),
     }
 
@@ -37,41 +36,12 @@ def origin() -> dict[str, Any]:
 def commands(found: Result) -> dict[str, str]:
     """The command that made the run if known, else the one that would; and the same in Python."""
     known = found.evidence.get("origin", {}).get("command")
-    changed = {name: v for name, v in found.config.changed().items() if name != "max_lag"}
-    options = " ".join(
-        _option(name.replace("_", "-"), value)
-        for name, value in changed.items()
-        if name != "held_out"  # a setting of the library alone
-    )
-    arguments = "".join(f", {name}={_python(value)}" for name, value in changed.items())
-    lag = found.config.max_lag
-    names = [Path(path).name for path in (found.data.source or {}).get("paths", ["DATA"])]
-    given = json.dumps(names[0] if len(names) == 1 else names, ensure_ascii=False)
+    options = {"max_lag": found.config.max_lag} | found.config.changed()
+    files = [Path(path).name for path in (found.data.source or {}).get("paths", ["DATA"])]
     return {
-        "command": known
-        or f"forecause discover {' '.join(map(shlex.quote, names))} "
-        f"--max-lag {lag} {options}".rstrip(),
-        "python": f"forecause.discover({given}, max_lag={lag}{arguments})",
+        "command": known or command(files, options),
+        "python": call(python_value(files[0] if len(files) == 1 else files), options),
     }
-
-
-def _option(name: str, value: Any) -> str:
-    """A setting as the command takes it: a flag, once per value, or with its value."""
-    if isinstance(value, bool):
-        return f"--{name}" if value else f"--no-{name}"
-    if isinstance(value, ForecasterSpec):
-        value = value.kind
-    if name == "labels":
-        value = ",".join(value)
-    values = value if isinstance(value, tuple) else [value]
-    return " ".join(f"--{name} {shlex.quote(str(one))}" for one in values)
-
-
-def _python(value: Any) -> str:
-    """A setting as Python takes it."""
-    if isinstance(value, ForecasterSpec):
-        return f"forecause.{type(value).__name__.removesuffix('Settings')}(...)"
-    return repr(list(value)) if isinstance(value, tuple) else repr(value)
 
 
 def _command(arguments: list[str]) -> str | None:
@@ -81,10 +51,6 @@ def _command(arguments: list[str]) -> str | None:
     if program.stem != "forecause" and not as_module:
         return None
     return shlex.join(["forecause", *arguments[1:]])
-
-
-def _threads(count: int) -> str:
-    return f"{count} thread{'s' if count > 1 else ''}"
 
 
 def _version(name: str) -> str:

@@ -14,7 +14,6 @@ from rich.table import Table
 from rich.text import Text
 
 from forecause.data.sampling import delay_text
-from forecause.diagnostics.alerts import NO_PROMISE
 from forecause.forecast.comparison import over_mean
 from forecause.graph.edge_table import edge_records
 from forecause.progress import QUIET, Progress, TerminalProgress
@@ -43,8 +42,9 @@ def show_discovery(found: Result, folder: Path, aside: bool = False) -> None:
     """
     console = Console(stderr=aside)
     data = found.data
-    for doubt in found.doubts:
-        console.print(Text(f"{NO_PROMISE}: {doubt}", style="bold"), soft_wrap=True)
+    for finding in found.findings:
+        if finding.gravity == "doubt":
+            console.print(Text(finding.warning, style="bold"), soft_wrap=True)
     for note in data.notes:
         console.print(Text(note), soft_wrap=True)
     console.print(
@@ -67,10 +67,9 @@ def show_discovery(found: Result, folder: Path, aside: bool = False) -> None:
     if found.graph.domains:
         console.print(Text(_in_common(found)))
         console.print(_domain_table(found))
-    for alert in found.alerts:
-        if alert.grave:  # said first
-            continue
-        console.print(Text(f"note: {alert.sentence}"), soft_wrap=True)
+    for finding in found.findings:
+        if finding.gravity != "doubt":  # those were said first
+            console.print(Text(f"note: {finding.sentence}"), soft_wrap=True)
     if found.measured_power:
         console.print(Text(f"note: {found.measured_power.sentence}"), soft_wrap=True)
     console.print(Text(f"report: {folder / 'report.html'}"), soft_wrap=True)

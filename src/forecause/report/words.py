@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from forecause.data.sampling import delay_text, lag_text, sampling_text
-from forecause.diagnostics.alerts import NO_PROMISE
+from forecause.diagnostics.finding import NO_PROMISE, doubted_edges
 from forecause.forecast.comparison import over_mean
 from forecause.graph.edge_table import edge_records
 
@@ -149,7 +149,12 @@ def headline(found: Result) -> str:
     edges, variables = len(found.graph), len(found.data.variables)
     links = "No link" if not edges else _count(edges, "link")
     among = f"{links} among {_count(variables, 'variable')}"
-    return f"{NO_PROMISE}: {among}, all of them tentative" if found.doubts and edges else among
+    doubted = int(doubted_edges(found.findings, found.graph).sum()) if found.doubts else 0
+    if not doubted:
+        return among
+    if doubted == edges:
+        return f"{NO_PROMISE}: {among}, all of them tentative"
+    return f"{NO_PROMISE} for {doubted} of them: {among}"
 
 
 def data_line(found: Result) -> str:
@@ -177,7 +182,7 @@ def top_links(found: Result, graph: LaggedGraph | None = None) -> list[dict[str,
     edges, time = (graph or found.graph).edges, found.timing
     between = edges[edges["source"] != edges["target"]]
     chosen = edge_records((between if len(between) else edges).head(TOP_LINKS))
-    shift = dict(zip(found.data.variables, found.data.spread.tolist(), strict=True))
+    shift = dict(zip(found.data.variables, found.data.variable_sd.tolist(), strict=True))
     return [
         {
             "edge": [edge["source"], edge["target"], edge["lag"]],

@@ -1,7 +1,7 @@
 """What a discovery will take: seconds by stage and memory, estimated before it starts.
 
-Closed forms are counted in floating-point operations and divided by this machine's measured speed;
-networks are timed, a few steps of each. All of it takes well under a second for small models.
+Closed forms, and networks that `auto` may try, are counted in floating-point operations and divided
+by this machine's measured speed; a network that is asked for by name is timed for a few steps.
 """
 
 from __future__ import annotations
@@ -11,32 +11,32 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 import numpy as np
-import torch
 
 from forecause.data.streams import FIT_WORK, MOST_SAMPLED_WINDOWS
 from forecause.data.windows import Windows
-from forecause.edges.nested_models import (
+from forecause.edges.reading import READ_WINDOWS
+from forecause.edges.summary_tests import MOST_JOINT_INPUTS
+from forecause.errors import InputError
+from forecause.forecast.forecaster import ForecasterSettings
+from forecause.forecast.input_tests.closed_form import (
     MOST_PAIRED,
     MOST_PLAUSIBLE,
     WORK_OF_TARGETS,
     WORK_PER_TARGET,
 )
-from forecause.edges.nested_models import WORK as TEST_WORK
-from forecause.edges.reading import READ_WINDOWS
-from forecause.edges.summary_tests import MOST_JOINT_INPUTS
-from forecause.errors import InputError
-from forecause.forecast.forecaster import ForecasterSettings
-from forecause.forecast.models import LEARNERS, Additive, Dictionary
-from forecause.forecast.models.separate import MANY
-from forecause.forecast.selection import Plan, Share, learners, seeded_build
-from forecause.forecast.training.loop import TrainedSettings, backward
+from forecause.forecast.input_tests.closed_form import WORK as TEST_WORK
+from forecause.forecast.kinds import LEARNERS, Additive, Dictionary
+from forecause.forecast.selection import Plan, Share, learners
+from forecause.networks.settings import MANY, TrainedSettings
 from forecause.regression.screen import ROUNDS, is_wide
 
 TIMED_STEPS = 3
 OPTIMISER = 1.2  # a step over its gradient; making an optimiser imports for seconds
 STEP = 4e-4  # second of a step besides, at least: the optimiser's calls and looks
+COUNTED_STEPS = {"mlp": (5e-4, 9.0), "transformer": (4e-3, 14.0)}  # seconds, times `work`
 SOLUTIONS = 25  # of the normal equations, to choose a penalty on left-out time
 TEST_SHARE = 0.5  # of the speed of products that the tests reach
 BASE_GB = 0.5  # of the interpreter and its libraries
@@ -155,7 +155,8 @@ def expected_cost(
             most = settings.training.most_steps(len(windows))
             weights = max(1, len(settings.sparsity))
             batches = READ_WINDOWS / settings.training.batch_size
-            seconds[kind] = step_seconds(settings, windows) * (weights * most + 2 * batches)
+            each = step_seconds(settings, windows, timed=len(tried) == 1)
+            seconds[kind] = each * (weights * most + 2 * batches)
             if most:  # a network that is used as it is has no steps to cut
                 steps[kind] = most
                 least = settings.training.least_steps(rivals=len(tried) > 1)
@@ -261,15 +262,19 @@ def _most_per_target(windows: Windows) -> float:
     return min(WORK_PER_TARGET, WORK_OF_TARGETS / windows.shape[1])
 
 
-def step_seconds(settings: TrainedSettings, windows: Windows) -> float:
-    """Of one training step of a network, timed on windows of the data."""
-    model = seeded_build(settings, windows.shape, seed=0)
+def step_seconds(settings: TrainedSettings, windows: Windows, timed: bool = True) -> float:
+    """Of one training step of a network: timed on windows of the data, or else counted, for which
+    torch need not be imported."""
     size = min(settings.training.batch_size, len(windows))
+    if not timed and settings.kind in COUNTED_STEPS:
+        fixed, factor = COUNTED_STEPS[settings.kind]
+        counted = fixed + factor * settings.work(windows.shape) * size / matmul_speed()
+        return STEP + OPTIMISER * counted
+    from forecause.networks.network import Network
 
-    def step() -> None:
-        backward(model, windows.draw(np.arange(size)))
-
-    return STEP + OPTIMISER * best_of(step, TIMED_STEPS)
+    model, batch = settings.seeded_build(windows.shape, seed=0), windows.draw(np.arange(size))
+    assert isinstance(model, Network)
+    return STEP + OPTIMISER * best_of(lambda: model.backward_pass(batch), TIMED_STEPS)
 
 
 def memory_gb(windows: Windows, tried: Sequence[ForecasterSettings]) -> float:
@@ -311,9 +316,9 @@ def in_words(seconds: float) -> str:
 
 
 @cache
-def matmul_speed(size: int = 512, dtype: torch.dtype = torch.float64) -> float:
+def matmul_speed(size: int = 512, dtype: type[np.floating[Any]] = np.float64) -> float:
     """Floating-point operations per second of a product of square matrices."""
-    a = torch.rand(size, size, dtype=dtype)
+    a = np.random.default_rng(0).random((size, size)).astype(dtype)
     return 2 * size**3 / best_of(lambda: a @ a, 5)
 
 

@@ -9,22 +9,24 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from forecause.config import Config
 from forecause.data.windows import Windows
 from forecause.edges.knowledge import Candidates
-from forecause.edges.own_tests import OwnTests, own_folds
 from forecause.edges.reading import allowed_inputs
 from forecause.errors import InputError
 from forecause.forecast.forecaster import Forecaster
-from forecause.forecast.models import MLP
+from forecause.forecast.input_tests.refits import Refits, refit_folds
 from forecause.forecast.selection import UNLIMITED, FitContext, Fitted, Plan, fit_best
-from forecause.forecast.training.by_blocks import TARGETS_TOGETHER
-from forecause.forecast.training.loop import TrainedSettings
+from forecause.networks.settings import (
+    MLP,
+    TARGETS_TOGETHER,
+    TrainedSettings,
+    check_device,
+)
 from forecause.progress import QUIET, Progress
 from forecause.resources.workers import LOCAL, Workers, gather
-from forecause.work_sharing import helped, spread
+from forecause.work_sharing import helped, parallel_map
 
 LEAST_OF_PART = 20  # windows of each part of a cross-fit
 
@@ -41,12 +43,12 @@ def fit_all(
     config: Config,
     workers: Workers = LOCAL,
     progress: Progress = QUIET,
-) -> tuple[Fitted, list[Forecaster], OwnTests | None]:
-    """The forecaster, those of the parts of a cross-fit, and those whose own tests decide."""
-    folds = own_folds(windows) if has_own_tests(config) else []
+) -> tuple[Fitted, list[Forecaster], Refits | None]:
+    """The forecaster, those of the parts of a cross-fit, and its refits if these are its tests."""
+    folds = refit_folds(windows) if is_tested_by_refits(config) else []
     learned = [windows.at(fold.train) for fold in folds]
     count = config.forecasting.cross_fit
-    if travels(config, windows) and count + len(folds):
+    if can_run_remotely(config, windows) and count + len(folds):
         pieces = [*parts_of(windows, count), *learned]
         fitted, others = fit_together(fit, windows, pieces, config.forecasting.held_out)
     else:
@@ -54,19 +56,16 @@ def fit_all(
         others = fit_cross(fit, windows, config, workers, progress)
         others += [fit(part, progress=progress).forecaster for part in learned]
     parts, own = others[:count], others[count:]
-    return fitted, parts, OwnTests.of(windows, folds, own) if folds else None
+    return fitted, parts, Refits.of(windows, folds, own) if folds else None
 
 
-def has_own_tests(config: Config) -> bool:
-    """Whether edges are chosen by the forecaster's own tests instead of closed-form ones.
+def is_tested_by_refits(config: Config) -> bool:
+    """Whether edges are chosen by tests of a forecaster on rows that it did not learn from.
 
-    So it is where the rule `fdr` is asked for with a forecaster that is no closed form, whether it
-    is trained here or starts from weights.
+    So it is with every forecaster that is asked for by name and is no closed form, whether it is
+    trained here or starts from weights.
     """
-    spec, rule = config.spec, config.edges.select
-    if spec is None or spec.adds_up:
-        return False
-    return rule == "fdr" or (rule == "auto" and spec.own_tests)
+    return config.spec is not None and not config.spec.adds_up and config.edges.tested
 
 
 def fit_cross(
@@ -77,8 +76,8 @@ def fit_cross(
     if spec is not None and spec.instant and workers.ray is None:
         workers = LOCAL  # the fit is over before a process has started
     parts = fit_parts(fit, windows, config.forecasting.cross_fit, progress, workers)
-    device = pick_device(config.run.device)  # other processes hand their parts back without it
-    return [part.to(device) for part in parts]
+    # other processes hand their parts back without it
+    return [part.to(config.run.device) for part in parts]
 
 
 def fit_parts(
@@ -110,7 +109,7 @@ def parts_of(windows: Windows, count: int) -> list[Windows]:
     return windows.interleaved(count)
 
 
-def travels(config: Config, windows: Windows) -> bool:
+def can_run_remotely(config: Config, windows: Windows) -> bool:
     """Whether whole fits are pieces for the helpers of this run, if it has any.
 
     So it is with networks. Other forecasters, and networks with very many targets, are cut finer.
@@ -120,7 +119,11 @@ def travels(config: Config, windows: Windows) -> bool:
         return False
     fine = issubclass(spec, MLP) and windows.shape[1] > TARGETS_TOGETHER
     at_hand = spec.weights_use == "none" and windows.in_memory
-    return at_hand and not fine and pick_device(config.run.device) == "cpu"
+    if not at_hand or fine:
+        return False
+    from forecause.networks.network import pick_device
+
+    return pick_device(config.run.device) == "cpu"
 
 
 def fit_together(
@@ -129,21 +132,21 @@ def fit_together(
     """The fit of all windows and the forecasters of parts of them, each by a helper."""
     rows = [windows.rows, *(part.rows for part in parts)]
     forecasters, losses, nlls, joints = zip(
-        *spread(_fit_on_its_way, (fit, windows), rows), strict=True
+        *parallel_map(_remote_fit, (fit, windows), rows), strict=True
     )
     fitted = Fitted(forecasters[0], losses[0], *windows.split(held_out), nlls[0], joints[0])
     return fitted, list(forecasters[1:])
 
 
-def _fit_on_its_way(common: tuple[Fit, Windows], rows: npt.NDArray[np.int64]) -> tuple[Any, ...]:
+def _remote_fit(common: tuple[Fit, Windows], rows: npt.NDArray[np.int64]) -> tuple[Any, ...]:
     """What is fitted, without the windows, which the caller has."""
     fit, windows = common
     found = fit(replace(windows, rows=rows), progress=QUIET)
-    return found.forecaster.cpu(), found.losses, found.nll, found.joint
+    return found.forecaster.picklable(), found.losses, found.nll, found.joint
 
 
 def _fit_rows(fit: Fit, windows: Windows, rows: npt.NDArray[np.int64]) -> Forecaster:
-    return fit(replace(windows, rows=rows), progress=QUIET).forecaster.cpu()
+    return fit(replace(windows, rows=rows), progress=QUIET).forecaster.picklable()
 
 
 def fit_as_asked(
@@ -154,24 +157,15 @@ def fit_as_asked(
     progress: Progress = QUIET,
 ) -> Fitted:
     """Fit the forecaster that the configuration asks for, forbidden inputs kept out."""
-    coding = windows.panel.coding
-    allowed = allowed_inputs(candidates.allowed, coding) if candidates.some_forbidden else None
-    device = pick_device(config.run.device)
-    context = FitContext(config.run.seed, device, allowed, plan, progress)
+    context = fit_context(windows, config, candidates, plan, progress)
     return fit_best(windows, config.forecasting, context)
 
 
-def pick_device(asked: str) -> str:
-    """`auto` takes CUDA or Apple's GPU when there is one."""
-    if asked != "auto":
-        try:
-            if torch.device(asked).type == "meta":
-                raise NotImplementedError  # tensors without values
-            return str(torch.empty(0, device=torch.device(asked)).device)
-        except (RuntimeError, AssertionError, NotImplementedError, ImportError):
-            raise InputError(
-                f"The device {asked!r} is unknown or not there; try auto, cpu, cuda or mps."
-            ) from None
-    if torch.cuda.is_available():
-        return "cuda"
-    return "mps" if torch.backends.mps.is_available() else "cpu"
+def fit_context(
+    windows: Windows, config: Config, candidates: Candidates, plan: Plan, progress: Progress
+) -> FitContext:
+    """What a fit needs besides the windows and the options."""
+    check_device(config.run.device)
+    coding = windows.panel.coding
+    allowed = allowed_inputs(candidates.allowed, coding) if candidates.some_forbidden else None
+    return FitContext(config.run.seed, config.run.device, allowed, plan, progress)

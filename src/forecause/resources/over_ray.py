@@ -24,7 +24,7 @@ from forecause.resources.workers import (
 from forecause.work_sharing import one_thread
 
 TURN = 0.5  # seconds
-KNOCK = 5.0  # seconds for a cluster to open the door
+CONNECT_TIMEOUT = 5.0  # seconds
 LOCAL = {
     "RAY_USAGE_STATS_ENABLED": "0",  # nothing is sent to anyone
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # listens on the loopback interface alone
@@ -143,7 +143,7 @@ def connect(workers: Workers) -> Any:
         )
         return ray
     try:
-        _knock(str(workers.ray))
+        _check_port(str(workers.ray))
         ray.init(address=workers.ray, log_to_driver=False, logging_level=logging.ERROR)
     except (OSError, RuntimeError, ValueError) as error:
         raise InputError(
@@ -153,11 +153,11 @@ def connect(workers: Workers) -> Any:
     return ray
 
 
-def _knock(address: str) -> None:
-    """Ray itself tries for minutes where nobody listens."""
+def _check_port(address: str) -> None:
+    """Fail at once where nothing listens; Ray itself would try for minutes."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if colon:
-        socket.create_connection((host, int(port)), KNOCK).close()
+        socket.create_connection((host, int(port)), CONNECT_TIMEOUT).close()
 
 
 def _first_line(error: Exception) -> str:

@@ -24,7 +24,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def lent(windows):
-    return pickle.loads(pickle.dumps(windows.lent()))
+    return pickle.loads(pickle.dumps(windows.for_pickling()))
 
 
 @pytest.mark.parametrize("places", [slice(None), slice(88, 95), [0, 89, 90, 333, 334, 997]])
@@ -41,7 +41,7 @@ def test_windows_drawn_from_files_are_those_of_the_table(folder, places):
 
 def test_a_table_that_was_read_from_files_does_not_travel(folder):
     windows = Windows.of(Panel.of(folder), 2)
-    assert len(pickle.dumps(windows.lent())) < windows.panel.values.nbytes / 5
+    assert len(pickle.dumps(windows.for_pickling())) < windows.panel.values.nbytes / 5
 
 
 def test_a_table_that_was_changed_after_reading_travels_as_it_is(folder):

@@ -1,0 +1,1 @@
+"""How sure a forecaster is of each of its inputs: the tests that every forecaster carries."""

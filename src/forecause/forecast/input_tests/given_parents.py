@@ -1,0 +1,322 @@
+"""Tests of every input given the plausible parents of its target: for few rows and many inputs.
+
+A test that is given all other inputs loses power to each of them. Here every input is tested given
+the few inputs that its target plausibly depends on, found by forward selection. An input that
+passes must also hold its own once the lines of all others are added. What is asked of an input is
+a line first and its whole spline second, and errors that allow for unequal variance are used
+where the residuals show it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import solve_triangular
+from scipy.special import fdtrc
+
+from forecause.data.streams import MOST_SAMPLED_WINDOWS, inputs_of, place_knots, sample_of
+from forecause.data.variables import Inputs
+from forecause.data.windows import Windows
+from forecause.forecast.input_tests.designs import KNOTS, Designs
+from forecause.regression.least_squares import positive_inverse, solve_many, wald
+from forecause.regression.moments import BATCH, Moments, with_intercept
+from forecause.regression.p_values import cauchy_combination
+from forecause.regression.robust import batches_of_sample, hc3_terms
+from forecause.regression.sample import Design, Sample
+
+ENTRY_LEVEL = 0.005  # p-value below which an input joins the plausible parents
+BEND_LEVEL = 0.01  # p-value of its bends below which a parent enters as a spline, not a line
+LINE_SHARE = 0.9  # weight of the line's test beside the spline's while parents are looked for
+MOST_SPLINE_SHARE = 0.5  # weight of the spline's test where most parents are bent
+PRIOR_PARENTS = 5  # half a bent one among five is assumed before any parent is seen
+MOST_PARENTS = 20  # of a target
+CONFIRM_LEVEL = 0.05  # only inputs below this p-value are looked at twice
+MAX_P_GIVEN_ALL_LINES = 0.2  # above, an input is no longer believed
+LEAST_WINDOWS_PER_INPUT = 2  # with fewer, all lines at once tell nothing and are not asked
+UNEQUAL_SPREAD = 2.0  # z-value of the squared errors' rise with an input's leverage
+NEARLY_DEPENDENT = 1e-8  # share of a term that must not be explained by the terms given
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The features of each input, numbered as in the Gram matrix (the intercept is 0)."""
+
+    lines: list[Index]  # (input,) the line, or all levels of a label
+    curves: list[Index]  # (input,) the line and the bends
+
+    @classmethod
+    def of(cls, design: Design, inputs: Inputs, moments: Moments) -> Terms:
+        """The terms that vary, of a design of lines or of splines."""
+        varies = moments.gram.diagonal() > 0
+        curves = [group[varies[group + 1]] + 1 for group in design.groups]
+        labels = [bool(inputs.is_label(inputs.places(i[None])[0]).any()) for i in design.inputs]
+        lines = [c if label else c[:1] for c, label in zip(curves, labels, strict=True)]
+        return cls(lines, curves)
+
+    def lines_alone(self) -> Terms:
+        """The same without bends."""
+        return Terms(self.lines, self.lines)
+
+
+@dataclass
+class Model:
+    """The plausible parents of a target, each a line or a spline."""
+
+    terms: Terms
+    bent: dict[int, bool] = field(default_factory=dict)  # input -> whether it is a spline
+
+    def features(self, without: int | None = None) -> Index:
+        """The features of the intercept and of all parents, but those of one input."""
+        kept = [self.of(i) for i in self.bent if i != without]
+        return np.concatenate([np.zeros(1, dtype=np.int64), *kept])
+
+    def of(self, parent: int) -> Index:
+        """The features that a parent has in the model."""
+        return (self.terms.curves if self.bent[parent] else self.terms.lines)[parent]
+
+
+class TargetTests:
+    """Classical F-tests of the inputs of one target, from moments alone."""
+
+    def __init__(self, moments: Moments, target: int, terms: Terms, line_share: float) -> None:
+        """`target` is its place among the targets of the moments; see line_share."""
+        self.terms, self.windows, self.line_share = terms, moments.count, line_share
+        self.gram = moments.penalised()
+        self.cross = moments.cross[:, target]
+        self.square = float(moments.square[target])
+
+    def group_p_values(self, given: Index, groups: Sequence[Index]) -> Array:
+        """P-value that each group of features adds nothing to the features given, (group,)."""
+        found = np.ones(len(groups))
+        factor = np.linalg.cholesky(self.gram[np.ix_(given, given)])
+        outcome = _lower_solved(factor, self.cross[given, None])[:, 0]
+        left = self.square - float(outcome @ outcome)
+        sizes = np.array([len(group) for group in groups])
+        for size in np.unique(sizes[sizes > 0]):
+            places = np.flatnonzero(sizes == size)
+            freedom = self.windows - len(given) - int(size)
+            if freedom < 1:
+                continue
+            members = np.stack([groups[int(g)] for g in places])  # (group, feature)
+            own = _lower_solved(factor, self.gram[np.ix_(given, members.ravel())])
+            explained = self._explained(members, own, outcome).clip(0, left)
+            noise = np.maximum(left - explained, np.finfo(float).tiny) / freedom
+            found[places] = fdtrc(size, freedom, explained / size / noise)
+        return found
+
+    def p_values(self, given: Index, inputs: Sequence[int]) -> Array:
+        """P-values of inputs given some features: of the line and of the spline, combined."""
+        lines = self.group_p_values(given, [self.terms.lines[i] for i in inputs])
+        if all(len(self.terms.curves[i]) == len(self.terms.lines[i]) for i in inputs):
+            return lines
+        curves = self.group_p_values(given, [self.terms.curves[i] for i in inputs])
+        return self.combined(np.stack([lines, curves]))
+
+    def combined(self, line_and_curve: Array) -> Array:
+        """One p-value (input,) from those of the line and of the spline, (2, input)."""
+        return cauchy_combination(line_and_curve, np.array([self.line_share, 1 - self.line_share]))
+
+    def given_parents(self, model: Model, inputs: Iterable[int]) -> Array:
+        """P-values of inputs given the parents, a parent's given the other ones."""
+        every = list(inputs)
+        found = np.ones(len(every))
+        outside = [k for k, i in enumerate(every) if i not in model.bent]
+        if outside:
+            found[outside] = self.p_values(model.features(), [every[k] for k in outside])
+        for k, i in enumerate(every):
+            if i in model.bent:
+                found[k] = self.p_values(model.features(without=i), [i])[0]
+        return found
+
+    def select_parents(self, allowed: Index, always: Sequence[int] = ()) -> Model:
+        """Forward selection with a look back after every step; `always` stay in the model."""
+        model = Model(self.terms, dict.fromkeys(always, False))
+        while len(model.bent) < MOST_PARENTS:
+            outside = [int(i) for i in allowed if i not in model.bent]
+            if not outside:
+                break
+            p_values = self.p_values(model.features(), outside)
+            best = int(np.argmin(p_values))
+            if p_values[best] >= ENTRY_LEVEL:
+                break
+            model.bent[outside[best]] = False
+            self._bend(model)
+            self._drop_useless(model, always)
+            if outside[best] not in model.bent:
+                break  # it would enter and leave for ever
+        return model
+
+    def _bend(self, model: Model) -> None:
+        """Make splines of the parents whose bends matter, lines of the others."""
+        for parent in model.bent:
+            line, curve = self.terms.lines[parent], self.terms.curves[parent]
+            given = np.concatenate([model.features(without=parent), line])
+            bends = np.setdiff1d(curve, line)
+            model.bent[parent] = bool(self.group_p_values(given, [bends])[0] < BEND_LEVEL)
+
+    def _drop_useless(self, model: Model, always: Sequence[int]) -> None:
+        """Remove, worst first, the parents that the others made superfluous."""
+        while candidates := [i for i in model.bent if i not in always]:
+            p_values = self.given_parents(model, candidates)
+            worst = int(np.argmax(p_values))
+            if p_values[worst] < ENTRY_LEVEL:
+                return
+            del model.bent[candidates[worst]]
+
+    def _explained(self, members: Index, own: Array, outcome: Array) -> Array:
+        """Sum of squares that each group (group, feature) adds to what is given, (group,).
+
+        `own` (given, group * feature) and `outcome` (given,) are the parts of the features and of
+        the target that the given features explain, as coordinates along them.
+        """
+        explained = own.T.reshape(*members.shape, -1)  # (group, feature, given)
+        gram = self.gram[members[:, :, None], members[:, None, :]]
+        left = gram - explained @ explained.transpose(0, 2, 1)
+        along = self.cross[members] - explained @ outcome
+        nearly_zero = NEARLY_DEPENDENT * gram.diagonal(axis1=1, axis2=2)
+        left = left + nearly_zero[:, :, None] * np.eye(members.shape[1])
+        return wald(left, along)
+
+
+class ConditionalTests:
+    """Tests of all inputs of all targets, each given the plausible parents of its target."""
+
+    @classmethod
+    def of(
+        cls, windows: Windows, allowed: npt.NDArray[np.bool_], most: int = MOST_SAMPLED_WINDOWS
+    ) -> ConditionalTests:
+        """On at most so many windows; `allowed` (target column, input)."""
+        sample = sample_of(windows.sample(most, np.random.default_rng(0)))
+        latest = np.concatenate([rows[:, -sample.columns :] for rows in sample.rows])
+        designs = Designs(inputs_of(windows), latest, place_knots(windows, KNOTS))
+        return cls(sample, designs, allowed)
+
+    def __init__(
+        self,
+        sample: Sample,
+        designs: Designs,
+        allowed: npt.NDArray[np.bool_],
+        straight: Collection[int] = (),
+    ) -> None:
+        """`allowed` (target column, input) leaves inputs out of a target's models and tests; of
+        `straight` targets nothing but lines is asked."""
+        self.sample, self.inputs, self.allowed = sample, designs.inputs, allowed
+        self.straight = frozenset(straight)
+        self.design = designs.curved(np.arange(allowed.shape[1]))
+        targets = range(len(allowed))
+        self.moments = Moments.summed(batches_of_sample(sample, self.design, targets))
+        self.terms = Terms.of(self.design, designs.inputs, self.moments)
+
+    @cached_property
+    def features(self) -> Array:
+        """All features (window, 1 + feature), the intercept first."""
+        parts = [self.design.features(batch) for batch in self.sample.batches(BATCH)]
+        return with_intercept(np.concatenate(parts))
+
+    def tests_of(self, target: int, share: float | None = None) -> TargetTests:
+        """The tests of one target column; `share` is the weight of lines beside splines."""
+        terms = self.terms.lines_alone() if target in self.straight else self.terms
+        return TargetTests(self.moments, target, terms, LINE_SHARE if share is None else share)
+
+    @cached_property
+    def models(self) -> list[Model]:
+        """The plausible parents of every target column; its own last value is always one."""
+        found = []
+        for target, allowed in enumerate(self.allowed):
+            own = own_last_value(self.inputs, target)
+            always = [own] if allowed[own] else []
+            found.append(self.tests_of(target).select_parents(np.flatnonzero(allowed), always))
+        return found
+
+    def p_values(self) -> Array:
+        """P-values (target column, input); NaN where an input is not allowed."""
+        share = line_share(self.models)
+        return np.stack([self._p_values(target, share) for target in range(len(self.allowed))])
+
+    def outcome(self, target: int) -> Array:
+        """What is to be forecast of a target column, (window,)."""
+        batches = self.sample.batches(BATCH)
+        return np.concatenate([self.sample.following(rows, [target])[:, 0] for rows in batches])
+
+    def _p_values(self, target: int, share: float) -> Array:
+        """P-values of one target column, (input,), in the model of its plausible parents."""
+        tests, model = self.tests_of(target, share), self.models[target]
+        found = np.full(self.allowed.shape[1], np.nan)
+        candidates = np.flatnonzero(self.allowed[target])
+        found[candidates] = tests.given_parents(model, candidates.tolist())
+        for candidate in candidates[found[candidates] < CONFIRM_LEVEL].tolist():
+            vanished = self._given_all_lines(tests, model, candidate, candidates)
+            if vanished > MAX_P_GIVEN_ALL_LINES:
+                found[candidate] = max(found[candidate], vanished)
+            else:
+                found[candidate] = self._robust(tests, target, model, candidate)
+        return found
+
+    def _given_all_lines(
+        self, tests: TargetTests, model: Model, candidate: int, candidates: Index
+    ) -> float:
+        """The p-value of an input given the parents and the lines of all others; 0 if unknown."""
+        if len(self.sample) < LEAST_WINDOWS_PER_INPUT * len(candidates):
+            return 0.0
+        others = [tests.terms.lines[i] for i in candidates if i != candidate]
+        given = np.unique(np.concatenate([model.features(without=candidate), *others]))
+        return float(tests.p_values(given, [candidate])[0])
+
+    def _robust(self, tests: TargetTests, target: int, model: Model, candidate: int) -> float:
+        """The p-value of an input given the parents, with errors that allow for unequal variance
+        where the residuals show it."""
+        given = model.features(without=candidate)
+        kinds = [tests.terms.lines[candidate], tests.terms.curves[candidate]]
+        classical = tests.group_p_values(given, kinds)
+        outcome = self.outcome(target)
+        robust = [robust_p_value(self.features, outcome, given, tested) for tested in kinds]
+        return float(tests.combined(np.maximum(classical, robust)[:, None])[0])
+
+
+def _lower_solved(factor: Array, right: Array) -> Array:
+    return np.asarray(solve_triangular(factor, right, lower=True, check_finite=False))
+
+
+def robust_p_value(features: Array, outcome: Array, given: Index, tested: Index) -> float:
+    """HC3 Wald test of some features given others; 0 if the variance does not look unequal.
+
+    Unequal variance voids the classical test only if squared errors rise with the leverage of the
+    tested features. Their covariance is that evidence, in standard errors.
+    """
+    rows = features[:, np.concatenate([given, tested])]
+    windows, width = rows.shape
+    inverse = positive_inverse(rows.T @ rows + np.eye(width) * (windows * 1e-10))
+    shares = rows @ inverse
+    errors = outcome - shares @ (rows.T @ outcome)
+    own = slice(len(given), width)
+    weights = shares[:, own]  # what each window adds to the tested coefficients
+    pull = (solve_many(inverse[own, own], weights.T).T * weights).sum(1)
+    squares = errors**2
+    spread = float(((pull - pull.mean()) ** 2).sum() * squares.var(ddof=1))
+    evidence = float(((pull - pull.mean()) * squares).sum()) / np.sqrt(max(spread, 1e-300))
+    if evidence <= UNEQUAL_SPREAD:
+        return 0.0
+    beta = inverse @ (rows.T @ outcome)
+    _, corrected = hc3_terms(rows, outcome[:, None], inverse, beta[:, None])
+    scaled = weights * corrected
+    statistic = float(wald(scaled.T @ scaled, beta[own])) / len(tested)
+    return float(fdtrc(len(tested), max(windows - width, 1), statistic))
+
+
+def line_share(models: Sequence[Model]) -> float:
+    """The weight of lines beside splines, from the share of plausible parents that are bent."""
+    bent = sum(sum(model.bent.values()) for model in models)
+    parents = sum(len(model.bent) for model in models)
+    return 1 - min(MOST_SPLINE_SHARE, (bent + 0.5) / (parents + PRIOR_PARENTS))
+
+
+def own_last_value(inputs: Inputs, column: int) -> int:
+    """The input that is the last value of a target column's own variable."""
+    return (inputs.steps - 1) * inputs.variables + int(inputs.coding.of_column[column])

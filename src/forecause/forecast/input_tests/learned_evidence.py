@@ -1,0 +1,199 @@
+"""Which test decides about a target: that of a rich learner, the closed form, or both.
+
+A learner earns its place on rows that it did not learn from: it must forecast them better than
+lines and splines do, by more than the standard error over blocks of time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from forecause.forecast.boosted_trees import BoostedTrees, Stack, held_out_rows, stacked_with_trees
+from forecause.forecast.dictionary_search import (
+    AdditiveModels,
+    DictionaryFit,
+    DictionarySearch,
+    basic_scans,
+    extra_pair_scans,
+    extra_triple_scans,
+)
+from forecause.forecast.input_tests.projected_covariance import (
+    Evidence,
+    Fold,
+    candidate_evidence,
+    time_folds,
+)
+from forecause.forecast.input_tests.waves import wave_p_values
+from forecause.forecast.predictor import Predictor
+from forecause.regression.p_values import cauchy_combination, gain_over_blocks
+from forecause.regression.scan import InputGroups
+from forecause.work_sharing import parallel_map
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+CLEAR_GAIN = 1.0  # standard errors
+LARGEST_P = 0.95  # in a combination, where a p-value of 1 would outweigh any small one
+NEARLY_KNOWN = 0.9  # share of a target's variance that is forecast, from which on the faintest
+LEAST_SHARE_IF_NEARLY_KNOWN = 0.03  # influence is beyond chance and a larger share is asked for
+
+Verdict = Literal["learner", "closed form", "both"]
+
+
+@dataclass(frozen=True, eq=False)
+class FoldFits:
+    """What was fitted on one fold's training rows."""
+
+    additive: AdditiveModels
+    plain: list[Predictor]  # (target,) before the extra scans; the alarm looks at their errors
+    predictors: list[Predictor]  # (target,) with them
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedEvidence:
+    """P-values of the learners, and where they may speak."""
+
+    folds: tuple[Fold, ...]
+    fits: tuple[FoldFits, ...]
+    evidence: Evidence
+    waves: Array  # (target, group) p-values of waves that the learner missed
+    additive_errors: Array  # (row, target) of rows that were not learned from
+    variance: Array  # (target,) of the targets
+    gain: Array  # (target,) of the learner over lines and splines, in standard errors
+    is_rich: npt.NDArray[np.bool_]  # (target,) whether it holds more than lines and splines
+
+    def plain_errors(self, inputs: Array, targets: Array) -> Array:
+        """(row, target) errors of the models before the extra scans, on rows that they did not
+        learn from."""
+        errors = np.zeros_like(targets)
+        for fold, fit in zip(self.folds, self.fits, strict=True):
+            forecasts = [model.predict(inputs[fold.test]) for model in fit.plain]
+            errors[fold.test] = targets[fold.test] - np.stack(forecasts, axis=1)
+        return errors
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """Which p-values decide about each target."""
+        found: list[Verdict] = []
+        for gain, rich in zip(self.gain, self.is_rich, strict=True):
+            found.append("closed form" if not rich else "learner" if gain > CLEAR_GAIN else "both")
+        return found
+
+    def decided_by(self, target: int, closed_form: str) -> str:
+        """What a target keeps, given the closed form that it would keep without a learner."""
+        verdict = self.verdicts[target]
+        if verdict == "closed form":
+            return closed_form
+        kinds = [kind for fit in self.fits for kind in _kinds(fit.predictors[target])]
+        learner = " + ".join(kind for kind in ("dictionary", "trees") if kind in kinds)
+        return learner if verdict == "learner" else f"{closed_form} + {learner}"
+
+    def p_values(self, closed_form: Array) -> Array:
+        """(target, group), given those of the closed-form tests."""
+        result = closed_form.copy()
+        for target, verdict in enumerate(self.verdicts):
+            own = self.evidence.p_values[target]
+            if verdict == "learner":
+                result[target] = own
+            elif verdict == "both":
+                result[target] = combined_p_values(own, closed_form[target])
+            if (self.waves[target] < 1).any():
+                result[target] = combined_p_values(result[target], self.waves[target])
+        return np.where(np.isnan(closed_form), np.nan, result)
+
+
+def learned_evidence(
+    inputs: Array,
+    targets: Array,
+    candidates: InputGroups,
+    own_lags: Sequence[Index],
+    rows: Index,
+    max_lag: int,
+    seed: int = 0,
+) -> LearnedEvidence:
+    """Fit learners on two parts of time and test every candidate on the other part.
+
+    inputs (row, input) and targets (row, target) on a standard scale, rows in order of time;
+    own_lags (target) are the columns that hold a target's own past; rows (row,) number the rows
+    of the panel, so that nothing is learned from a past that is tested on.
+    """
+    folds = time_folds(rows, max_lag)
+    common = (inputs, targets, candidates, own_lags, seed)
+    fits = tuple(parallel_map(_fit_to, common, [fold.train for fold in folds]))
+    predictors = [fit.predictors for fit in fits]
+    is_rich = np.array([any(map(_is_rich, pair)) for pair in zip(*predictors, strict=True)])
+    evidence = candidate_evidence(inputs, targets, folds, predictors, candidates, is_rich)
+    additive_errors = np.zeros_like(targets)
+    for fold, fit in zip(folds, fits, strict=True):
+        additive_errors[fold.test] = targets[fold.test] - fit.additive.predict(inputs[fold.test])
+    waves = wave_p_values(inputs, evidence.errors, candidates)
+    gain = gain_over_blocks(additive_errors**2, evidence.errors**2)
+    return LearnedEvidence(
+        folds, fits, evidence, waves, additive_errors, targets.var(0), gain, is_rich
+    )
+
+
+def _fit_to(
+    common: tuple[Array, Array, InputGroups, Sequence[Index], int], rows: Index
+) -> FoldFits:
+    inputs, targets, candidates, own_lags, seed = common
+    return fit_fold(inputs[rows], targets[rows], candidates, own_lags, seed)
+
+
+def fit_fold(
+    inputs: Array,
+    targets: Array,
+    candidates: InputGroups,
+    own_lags: Sequence[Index],
+    seed: int,
+) -> FoldFits:
+    """All learners on inputs (row, input) and targets (row, target)."""
+    additive = AdditiveModels(inputs, targets, candidates)
+    search = DictionarySearch(additive, own_lags)
+    search.look(basic_scans())
+    plain = search.models()
+    search.scan_target_minus_own_past(extra_pair_scans())
+    search.scan_target_minus_own_past(extra_triple_scans(), only_rich=True)
+    extended = search.models()
+    predictors = _stacked(extended, inputs, targets, seed)
+    before = list(predictors)  # the extra scans
+    changed = [
+        t for t, (old, new) in enumerate(zip(plain, extended, strict=True)) if new is not old
+    ]
+    again = _stacked([plain[t] for t in changed], inputs, targets[:, changed], seed)
+    for target, predictor in zip(changed, again, strict=True):
+        before[target] = predictor
+    return FoldFits(additive, before, predictors)
+
+
+def _stacked(
+    models: Sequence[DictionaryFit], inputs: Array, targets: Array, seed: int
+) -> list[Predictor]:
+    """Each model with trees, where these help; without any joint function they only blur."""
+    late = held_out_rows(len(inputs))
+    return [
+        stacked_with_trees(m, m.forecast_of(late, inputs, y), inputs, y, seed) if m.atoms else m
+        for m, y in zip(models, targets.T, strict=True)
+    ]
+
+
+def _is_rich(predictor: Predictor) -> bool:
+    """Whether it holds more than lines and splines."""
+    return not isinstance(predictor, DictionaryFit) or bool(predictor.atoms)
+
+
+def _kinds(predictor: Predictor) -> list[str]:
+    """The forecasters that a predictor is made of."""
+    if isinstance(predictor, Stack):
+        return [kind for part in predictor.parts for kind in _kinds(part)]
+    return ["trees" if isinstance(predictor, BoostedTrees) else "dictionary"]
+
+
+def combined_p_values(*p_values: Array) -> Array:
+    """One p-value of several dependent ones; 1 does not outweigh the others."""
+    return cauchy_combination(np.minimum(np.stack(p_values), LARGEST_P))

@@ -1,0 +1,234 @@
+"""Where lines, splines and products leave something to find: the tests of dictionary and trees.
+
+Both are fitted on two parts of time, where a scan finds anything at all that they could hold, and
+tested on the other part. A target that they forecast clearly better there keeps them, and their
+p-values decide. Where they hold something but are not clearly better, it keeps both kinds, and
+both tests count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from forecause.data.windows import Windows
+from forecause.forecast.input_tests.closed_form import MOST_FILLED
+from forecause.forecast.input_tests.false_discovery import link_q_values
+from forecause.forecast.input_tests.learned_evidence import (
+    LEAST_SHARE_IF_NEARLY_KNOWN,
+    NEARLY_KNOWN,
+    LearnedEvidence,
+    learned_evidence,
+)
+from forecause.forecast.input_tests.misfit import Layout, Misfit
+from forecause.forecast.input_tests.projected_covariance import Fold
+from forecause.forecast.input_tests.protocol import DRAWS, LEAST_SHARE, InputTests, TestRequest
+from forecause.forecast.input_tests.tested_windows import TestedWindows, by_group
+from forecause.forecast.input_tests.waves import CLEAR
+
+MOST_WINDOWS = 20_000  # that learners are fitted to and tested on
+MOST_DOUBTED = 4_000  # windows in which is looked for what a learner misses
+LEAST_GAIN = 0.01  # of a learner over lines and splines, as a share of the loss, to look for it
+MOST_KINDS = 4  # sets of targets with the same allowed inputs; a learner is fitted for each
+NEAR_UNIT_ROOT = 0.95  # sum of own autoregressive coefficients
+LEAST_KNOWN = 0.01  # share of a target's variance that its relevance adds up to, at least
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+
+
+def with_learners(request: TestRequest, closed: InputTests) -> InputTests:
+    """Tests of closed forms, replaced or joined by those of learners where these earn it.
+
+    `relevance` then holds what the learner makes of each input of such a target, `least_share` the
+    share of its target's relevance that an edge must have, and `doubtful` marks edges that may be
+    there only because the learner misses something.
+    """
+    windows = request.windows
+    data = TestedWindows.of(windows.thin(int(MOST_WINDOWS * request.effort)))
+    parts = _parts(request, data)
+    if not parts:
+        return closed
+    combined = _Combined.of(closed)
+    for part in parts:
+        combined.take_p_values(part)
+    by_lag = np.asarray(data.by_lag(combined.p_values), dtype=np.float64)
+    adjusted = np.asarray(by_group(link_q_values(by_lag)))
+    passes = np.asarray(adjusted <= request.fdr_if_weak)
+    tested = max(int(np.isfinite(combined.p_values).sum()), 1)
+    level = request.fdr_if_weak * int(passes.sum()) / tested
+    for part in parts:
+        combined.take_details(part, level, passes)
+    return replace(combined.input_tests(data), products=closed.products)
+
+
+def _parts(request: TestRequest, data: TestedWindows) -> list[_Part]:
+    """Learners of the targets that they suit, those with the same allowed inputs together; only
+    where something was found that closed forms do not hold."""
+    windows, coding = request.windows, request.windows.panel.coding
+    open_inputs = np.asarray(by_group(request.allowed.values), dtype=bool)
+    numbers = np.array([len(coding.columns(v)) == 1 for v in range(len(open_inputs))])
+    filled = windows.filled_share[coding.first] > MOST_FILLED
+    usable = np.flatnonzero(numbers & ~filled & open_inputs.any(1))
+    learned_of = usable[[not _is_near_unit_root(data, windows, v) for v in usable.tolist()]]
+    kinds = np.unique(open_inputs[learned_of], axis=0)
+    parts = []
+    for kind in kinds if len(kinds) <= MOST_KINDS else kinds[:0]:
+        own = learned_of[(open_inputs[learned_of] == kind).all(1)]
+        groups = np.flatnonzero(kind)
+        targets = data.targets[:, coding.first[own]]
+        parts.append(_Part(data.of_groups(groups), targets, own, groups, request.seed))
+    return [part for part in parts if part.found_nonlinear_terms]
+
+
+def _is_near_unit_root(data: TestedWindows, windows: Windows, variable: int) -> bool:
+    """Whether the sum of a number's own autoregressive coefficients is near 1.
+
+    What a learner's penalty leaves of such a level drifts with time, and so do other walks.
+    """
+    past = data.inputs[:, data.variable == variable]
+    design = np.column_stack([past, np.ones(len(past))])
+    target = data.targets[:, windows.panel.coding.first[variable]]
+    return float(np.linalg.lstsq(design, target, rcond=None)[0][:-1].sum()) > NEAR_UNIT_ROOT
+
+
+class _Part:
+    """The learner of targets that may have the same inputs."""
+
+    def __init__(
+        self, data: TestedWindows, targets: Array, variables: Index, groups: Index, seed: int
+    ) -> None:
+        """Targets (row, target) are these variables; groups (own,) number the inputs among all."""
+        self.data, self.targets, self.variables, self.groups = data, targets, variables, groups
+        size = int(max(data.variable.max(), variables.max())) + 1
+        place = -1 - np.arange(size)  # of what is no target: any number below zero
+        place[variables] = np.arange(len(variables))
+        self.layout = Layout(place[data.variable], data.lag)
+        own_lags = [self.layout.own(t) for t in range(len(variables))]
+        self.learned: LearnedEvidence = learned_evidence(
+            data.inputs, targets, data.groups, own_lags, data.rows, data.past_shape[0], seed
+        )
+
+    @property
+    def found_nonlinear_terms(self) -> bool:
+        """Whether anything was found that closed forms do not hold."""
+        return bool(self.learned.is_rich.any() or (self.learned.waves < 1).any())
+
+    def energies(self) -> Array:
+        """Mean squared effect (target, group), of a wave that the learner misses from its test.
+
+        Those of a target add up to the share of it that is forecast: as the squared slopes of lines
+        do, if inputs are on a standard scale, and unlike those of a fast wave.
+        """
+        waves, errors = self.learned.waves, self.learned.evidence.errors
+        explained = -2 * np.log(np.maximum(waves, 1e-300)) / len(errors)
+        own = self.learned.evidence.relevance
+        found = np.where(waves < CLEAR, own + explained * errors.var(0)[:, None], own)
+        total = np.maximum(found.sum(1), 1e-300)
+        return np.asarray(found * (np.maximum(self.known, LEAST_KNOWN) / total)[:, None])
+
+    @property
+    def known(self) -> Array:
+        """The share (target,) of each target's variance that is forecast."""
+        errors = self.learned.evidence.errors
+        return np.asarray(1 - (errors**2).mean(0) / self.learned.variance)
+
+    def least_shares(self) -> Array:
+        """Share of its target's relevance (target, group) that an edge must have."""
+        learned = self.learned
+        relevance = learned.evidence.relevance
+        share = relevance / np.maximum(relevance.sum(1, keepdims=True), 1e-12)
+        least = np.where(self.known > NEARLY_KNOWN, LEAST_SHARE_IF_NEARLY_KNOWN, LEAST_SHARE)
+        is_judged = np.array([verdict == "learner" for verdict in learned.verdicts])
+        usual = np.where(share > LEAST_SHARE, 0.0, LEAST_SHARE)  # of those that both decide
+        found = np.where(is_judged[:, None], least[:, None], usual)
+        return np.asarray(np.where(learned.waves < CLEAR, 0.0, found))
+
+    def doubtful(self, edges: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """Which edges (target, group) may be due to what the learner misses.
+
+        Not asked where no target is decided by a learner that is much better than lines and
+        splines: hardly anything is joint then, and hardly anything joint is missed.
+        """
+        data, learned = self.data, self.learned
+        errors, simpler = learned.evidence.errors, learned.additive_errors
+        much_better = (errors**2).mean(0) < (1 - LEAST_GAIN) * (simpler**2).mean(0)
+        if not any(
+            v == "learner" and m for v, m in zip(learned.verdicts, much_better, strict=True)
+        ):
+            return np.zeros_like(edges)
+        plain = learned.plain_errors(data.inputs, self.targets)
+        kept = np.unique(np.linspace(0, len(errors) - 1, MOST_DOUBTED).astype(np.int64))
+        misfit = Misfit(
+            data.inputs[kept],
+            self.targets[kept],
+            plain[kept],
+            errors[kept],
+            [_thinned(fold, kept) for fold in learned.folds],
+            data.groups,
+            self.layout,
+        )
+        first = np.array([group[0] for group in data.groups.groups])  # labels: their first level
+        by_column = np.zeros((len(edges), data.inputs.shape[1]), dtype=bool)
+        by_column[:, first] = edges
+        return np.asarray(misfit.doubtful(by_column)[:, first])
+
+
+def _thinned(fold: Fold, kept: Index) -> Fold:
+    """The fold of some rows alone, renumbered."""
+    learned, tested = (np.flatnonzero(np.isin(kept, part)) for part in (fold.train, fold.test))
+    return Fold(learned.astype(np.int64), tested.astype(np.int64))
+
+
+@dataclass(eq=False)
+class _Combined:
+    """What closed forms and learners say together, (target, group)."""
+
+    p_values: Array
+    stability: Array
+    decided_by: list[str]
+    relevance: Array  # NaN where gradients tell
+    least_share: Array
+    doubtful: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, closed: InputTests) -> _Combined:
+        p_values, stability = (
+            np.asarray(by_group(one), dtype=np.float64)
+            for one in (closed.p_value, closed.stability)
+        )
+        shape = p_values.shape
+        unread, usual = np.full(shape, np.nan), np.full(shape, LEAST_SHARE)
+        doubtful = np.zeros(shape, dtype=bool)
+        return cls(p_values, stability, list(closed.decided_by), unread, usual, doubtful)
+
+    def take_p_values(self, part: _Part) -> None:
+        at = np.ix_(part.variables, part.groups)
+        self.p_values[at] = part.learned.p_values(self.p_values[at])
+        for place, variable in enumerate(part.variables.tolist()):
+            before = self.decided_by[variable]
+            self.decided_by[variable] = part.learned.decided_by(place, before)
+
+    def take_details(self, part: _Part, level: float, edges: npt.NDArray[np.bool_]) -> None:
+        at = np.ix_(part.variables, part.groups)
+        own = part.learned.evidence.stability(level, DRAWS, np.random.default_rng(0))
+        energies, relevance, stability = part.energies(), self.relevance[at], self.stability[at]
+        for target, verdict in enumerate(part.learned.verdicts):
+            if verdict == "learner":
+                stability[target], relevance[target] = own[target], energies[target]
+            elif verdict == "both":
+                stability[target] = np.maximum(own[target], stability[target])
+        self.stability[at], self.relevance[at] = stability, relevance
+        self.least_share[at] = part.least_shares()
+        self.doubtful[at] = part.doubtful(edges[at])
+
+    def input_tests(self, data: TestedWindows) -> InputTests:
+        """All of it over (target, source, lag)."""
+        p_values, stability, relevance, least = (
+            np.asarray(data.by_lag(values), dtype=np.float64)
+            for values in (self.p_values, self.stability, self.relevance, self.least_share)
+        )
+        doubtful = np.asarray(data.by_lag(self.doubtful), dtype=bool)
+        return InputTests(p_values, stability, tuple(self.decided_by), relevance, least, doubtful)

@@ -1,0 +1,100 @@
+"""What is asked of a forecaster about its inputs, and what it answers.
+
+A forecaster carries its tests: of every input it says how likely its effect is to be chance. Closed
+forms know that from their moments, every other forecaster from rows that it did not learn from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from forecause.data.variables import Inputs
+from forecause.data.windows import Windows
+from forecause.graph.axes import labelled_together
+from forecause.progress import QUIET, Progress
+from forecause.regression.p_values import adjusted_p_values
+
+if TYPE_CHECKING:
+    from forecause.forecast.input_tests.refits import Refits
+
+LEAST_SHARE = 0.003  # of what moves a target, below which an input is not called a cause
+DRAWS = 100  # resamples of time behind the stability
+
+Array = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class TestRequest:
+    """The windows that inputs are tested on, and what is known before.
+
+    `suspects` marks inputs that some forecaster leans on: their products are tried even if they
+    show nothing alone. Less `effort` uses fewer windows.
+    """
+
+    windows: Windows
+    allowed: xr.DataArray  # (target, source, lag) of variables
+    suspects: xr.DataArray
+    fdr: float = 0.05  # the accepted share of false edges
+    fdr_if_weak: float = 0.05  # the same where the links are weak ones
+    head: str = "mse"  # whether effects on the variance count, too
+    seed: int = 0
+    effort: float = 1.0
+    progress: Progress = QUIET
+    refits: Refits | None = None  # of the forecaster that was asked for, if it is no closed form
+
+    def level(self, p_values: Array) -> float:
+        """The p-value at which Benjamini-Hochberg at `fdr` draws the line."""
+        passed = int((adjusted_p_values(p_values) <= self.fdr).sum())
+        return self.fdr * passed / max(int(np.isfinite(p_values).sum()), 1)
+
+
+@dataclass(frozen=True, eq=False)
+class InputTests:
+    """The answer: arrays over (target, source, lag) of variables, and which model decided."""
+
+    p_value: Array  # of no effect; NaN where an input was not allowed
+    stability: Array  # share of resamples of time in which it stays below the line
+    decided_by: tuple[str, ...]  # (target,) label of the forecaster whose tests these are
+    # What the deciding forecaster makes of each input, where it is not read from its gradients.
+    relevance: Array | None = None  # NaN where gradients tell
+    least_share: Array | float = LEAST_SHARE  # of the target's relevance that an edge must have
+    doubtful: Mask | None = None  # edges that may be there only because a forecaster misses much
+    # The places step * column that the product model of a target column reads, if it keeps one.
+    products: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of_columns(
+        cls, inputs: Inputs, p_values: Array, stability: Array, kept: Mapping[int, str]
+    ) -> InputTests:
+        """From (target column, input) and the kind that each target column keeps."""
+        return cls(
+            inputs.by_lag(inputs.p_values_of_targets(p_values)),
+            inputs.by_lag(inputs.largest_of_targets(stability)),
+            tuple(kept[column] for column in inputs.coding.first.tolist()),
+        )
+
+    def dataset(self, variables: tuple[str, ...]) -> xr.Dataset:
+        """The statistics under their names, `decided_by` apart."""
+        arrays: dict[str, npt.NDArray[np.generic]] = {
+            "p_value": self.p_value,
+            "stability": self.stability,
+        }
+        if self.relevance is not None:
+            arrays["relevance"] = self.relevance
+        if self.doubtful is not None:
+            arrays["doubtful"] = self.doubtful
+        if not isinstance(self.least_share, float):
+            arrays["least_share"] = self.least_share
+        return labelled_together(arrays, variables)
+
+    def with_variance(self, p_values: Array) -> InputTests:
+        """An effect on the mean or on the variance counts; the smaller p-value times two."""
+        smaller = np.minimum(self.p_value, p_values)
+        return replace(self, p_value=np.minimum(2 * smaller, 1.0))

@@ -1,0 +1,245 @@
+"""Edges by a forecaster's own p-values, whatever forecaster it is.
+
+It is fitted on each of two parts of time and asked for forecasts on the other, with every input in
+turn replaced by values that are likely given the others (see projected_covariance). Nothing but
+forecasts is needed. Where it learns the variance too, what it says of that is tested in the same
+way, on its squared errors.
+
+A forecaster with pretrained weights is no exception. One that is used as it is gives the same
+answers twice; what it is tested on must only not have been part of its pretraining. It may be
+biased or on a wrong scale: f - h_c is a function of the other inputs, which the projections take
+out, and the statistic does not depend on the scale of h_c.
+
+The cost: 1 + 3 * inputs forecasts of every window that is tested on, in batches and without
+gradients. `Forecaster.asked_inputs` bounds the windows of a slow one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from forecause.data.streams import inputs_of
+from forecause.data.windows import Window, Windows
+from forecause.errors import InputError
+from forecause.forecast.forecaster import Forecaster
+from forecause.forecast.input_tests.closed_form import MOST_FILLED
+from forecause.forecast.input_tests.projected_covariance import (
+    Evidence,
+    Fold,
+    candidate_evidence,
+    time_folds,
+)
+from forecause.forecast.input_tests.protocol import DRAWS, InputTests, TestRequest
+from forecause.forecast.input_tests.tested_windows import Array, Index, TestedWindows, by_group
+from forecause.forecast.input_tests.variance import SMALLEST
+from forecause.progress import QUIET, Progress
+
+MOST_TESTED_WINDOWS = 20_000  # that are tested on
+MOST_NUMBERS = 100_000_000  # effects held at once
+WINDOWS_PER_INPUT = 6  # at least, of those that are tested on
+BATCH = 1024
+TESTING = "testing the forecaster's inputs"
+
+Ask = Callable[[Forecaster, Window], npt.NDArray[Any]]
+"""What is asked of a forecaster about windows, (batch, variable)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Refits:
+    """Fits of a forecaster to parts of time, and the windows that each may be tested on."""
+
+    forecasters: tuple[Forecaster, ...]
+    learned_rows: tuple[Index, ...]  # (fit,) rows of the panel
+    tested_rows: tuple[Index, ...]
+
+    @classmethod
+    def of(
+        cls, windows: Windows, folds: Sequence[Fold], forecasters: Sequence[Forecaster]
+    ) -> Refits:
+        """Of the forecasters that were fitted to the folds of `refit_folds`."""
+        return cls(
+            tuple(forecasters),
+            tuple(windows.rows[fold.train] for fold in folds),
+            tuple(windows.rows[fold.test] for fold in folds),
+        )
+
+    def tests(self, request: TestRequest) -> InputTests:
+        """The p-value of every input.
+
+        A target with filled cells is tested on the windows in which its value was observed. The
+        relevance of a forecaster without gradients is its mean squared effect.
+        """
+        windows, progress = request.windows, request.progress
+        inputs = inputs_of(windows)
+        evidence, data = self._evidence(windows, progress)
+        parts = [evidence.p_values, evidence.relevance, evidence.block_sums]
+        for target in np.flatnonzero(windows.filled_share > MOST_FILLED).tolist():
+            again, _ = self._evidence(windows.observed(target), progress, target)
+            for kept, new in zip(
+                parts, (again.p_values, again.relevance, again.block_sums), strict=True
+            ):
+                kept[target] = new[target]
+        p_values = inputs.p_values_of_targets(evidence.p_values)
+        p_values[~np.asarray(by_group(request.allowed.values), dtype=bool)] = np.nan
+        level = request.level(p_values)
+        stability = evidence.stability(level, DRAWS, np.random.default_rng(0))
+        has_gradients = all(one.settings.has_gradient for one in self.forecasters)
+        energy = data.by_lag(inputs.largest_of_targets(evidence.relevance))
+        return InputTests(
+            np.asarray(data.by_lag(p_values), dtype=np.float64),
+            np.asarray(data.by_lag(inputs.largest_of_targets(stability)), dtype=np.float64),
+            (self.forecasters[0].label,) * len(p_values),
+            None if has_gradients else np.asarray(energy, dtype=np.float64),
+        )
+
+    def _evidence(
+        self, windows: Windows, progress: Progress, target: int | None = None
+    ) -> tuple[Evidence, TestedWindows]:
+        """Of all target columns, or of one."""
+        data = TestedWindows.of(windows.thin(self._most(windows)))
+        folds = [
+            Fold(
+                np.flatnonzero(np.isin(data.rows, learned)),
+                np.flatnonzero(np.isin(data.rows, tested)),
+            )
+            for learned, tested in zip(self.learned_rows, self.tested_rows, strict=True)
+        ]
+        wanted = np.ones(data.targets.shape[1], dtype=bool)
+        if target is not None:
+            wanted[:] = np.arange(len(wanted)) == target
+
+        def evidence_on(targets: Array, ask: Ask, wanted: npt.NDArray[np.bool_]) -> Evidence:
+            answers = [
+                _Answers(forecaster, data, fold, ask, progress).of_targets()
+                for forecaster, fold in zip(self.forecasters, folds, strict=True)
+            ]
+            return candidate_evidence(data.inputs, targets, folds, answers, data.groups, wanted)
+
+        evidence = evidence_on(data.targets, forecast_of, wanted)
+        if any(forecaster.learns_variance for forecaster in self.forecasters):
+            for label in windows.panel.coding.label_columns(windows.scale.mean):
+                wanted[label.columns] = False  # it has no variance besides its mean
+            spread = evidence_on(_log_squares(evidence.errors), log_variance_of, wanted)
+            evidence = _of_either(evidence, spread)
+        return evidence, data
+
+    def _most(self, windows: Windows) -> int:
+        """How many windows are tested on."""
+        by_memory = MOST_NUMBERS // (windows.inputs * windows.shape[1])
+        by_time = min(f.asked_inputs for f in self.forecasters) // windows.inputs
+        least = WINDOWS_PER_INPUT * windows.inputs
+        return max(least, min(MOST_TESTED_WINDOWS, by_memory, by_time))
+
+
+def refit_folds(windows: Windows) -> list[Fold]:
+    """The parts of time to fit on, and those to test on."""
+    if len(windows) < WINDOWS_PER_INPUT * windows.inputs:
+        raise InputError(
+            f"There are {len(windows):,} windows for {windows.inputs} inputs, and at least "
+            f"{WINDOWS_PER_INPUT} for every input are needed to test a forecaster on rows that "
+            "it did not learn from; use forecaster='linear', select='top-k', more rows or a "
+            "smaller lag window."
+        )
+    return list(time_folds(windows.rows, windows.max_lag))
+
+
+def forecast_of(forecaster: Forecaster, window: Window) -> npt.NDArray[Any]:
+    """The mean (batch, variable)."""
+    return forecaster.forecast(window)
+
+
+def log_variance_of(forecaster: Forecaster, window: Window) -> npt.NDArray[Any]:
+    """The logarithm of the variance (batch, variable)."""
+    return np.asarray(np.log(forecaster.variance(window)))
+
+
+def _log_squares(errors: Array) -> Array:
+    """Errors (row, target) as logarithms of their squares; tiny ones do not count as minus
+    infinity."""
+    squares = errors**2
+    return np.asarray(np.log(squares + SMALLEST * np.maximum(squares.mean(0), 1e-300)))
+
+
+def _of_either(mean: Evidence, spread: Evidence) -> Evidence:
+    """An effect on the mean or on the variance counts; the smaller p-value times two."""
+    smaller = spread.p_values < mean.p_values
+    return replace(
+        mean,
+        p_values=np.minimum(2 * np.minimum(mean.p_values, spread.p_values), 1.0),
+        statistics=np.where(smaller, spread.statistics, mean.statistics),
+        block_sums=np.where(smaller[..., None, None], spread.block_sums, mean.block_sums),
+    )
+
+
+class _Answers:
+    """What a forecaster says of some rows, for all targets at once."""
+
+    def __init__(
+        self,
+        forecaster: Forecaster,
+        data: TestedWindows,
+        fold: Fold,
+        ask: Ask,
+        progress: Progress = QUIET,
+    ) -> None:
+        self.forecaster, self.shape, self.ask = forecaster, data.past_shape, ask
+        self.progress, self.groups = progress, len(data.groups.groups)
+        self.domain = None if data.domain is None else data.domain[fold.test]
+        self.reads = data.groups.tested
+        self.columns = data.targets.shape[1]
+        self._asked: tuple[Array, Array] | None = None
+        self._effects: dict[int, npt.NDArray[np.float32]] = {}
+
+    def of_targets(self) -> Sequence[_OfTarget]:
+        """A predictor for every target column."""
+        return [_OfTarget(self, target) for target in range(self.columns)]
+
+    def forecasts(self, inputs: Array) -> Array:
+        """(row, target) of inputs (row, input), kept until other inputs are asked about."""
+        if self._asked is None or self._asked[0] is not inputs:
+            self._asked = inputs, self._forecast(inputs)
+        return self._asked[1]
+
+    def effects(self, replaced: Callable[[int], list[Array]], group: int) -> Array:
+        """h_c (row, target) of a group on the rows whose forecasts were asked for last."""
+        if group not in self._effects:
+            assert self._asked is not None
+            self.progress.step(TESTING, len(self._effects) / self.groups)
+            others = [self._forecast(inputs) for inputs in replaced(group)]
+            found = self._asked[1] - np.mean(others, axis=0)
+            self._effects[group] = found.astype(np.float32)
+        return self._effects[group].astype(np.float64)
+
+    def _forecast(self, inputs: Array) -> Array:
+        steps, columns = self.shape
+        past = inputs.astype(np.float32).reshape(-1, steps, columns)[:, ::-1]
+        batch = Window(past, np.zeros((len(past), columns), dtype=np.float32), self.domain)
+        parts = [
+            self.ask(self.forecaster, batch[start : start + BATCH])
+            for start in range(0, len(past), BATCH)
+        ]
+        return np.concatenate(parts).astype(np.float64)
+
+
+class _OfTarget:
+    """One target's part of a forecaster's answers."""
+
+    def __init__(self, answers: _Answers, target: int) -> None:
+        self.answers, self.target = answers, target
+
+    @property
+    def reads(self) -> Index:
+        return self.answers.reads
+
+    def predict(self, inputs: Array) -> Array:
+        """(row,) of inputs (row, input)."""
+        return self.answers.forecasts(inputs)[:, self.target]
+
+    def effect(self, replaced: Callable[[int], list[Array]], group: int) -> Array:
+        """h_c (row,); see forecast.predictor.KnowsEffects."""
+        return self.answers.effects(replaced, group)[:, self.target]

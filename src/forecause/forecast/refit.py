@@ -1,0 +1,303 @@
+"""Each target regressed again on its causes alone, in closed form, judged on left-out time.
+
+A target has few causes, so its regression is small: lines or splines of the causes, a ridge
+penalty of its own chosen on 5 contiguous blocks of time, and the residuals of every block under the
+fit that did not see it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from forecause.data.streams import MOST_NUMBERS, past_and_targets
+from forecause.data.variables import Variables
+from forecause.data.windows import Windows
+from forecause.forecast.additive import Additive, AdditiveModel
+from forecause.forecast.by_domain import ByDomain
+from forecause.forecast.forecaster import Forecaster
+from forecause.forecast.linear import Linear, LinearModel
+from forecause.graph.axes import by_step
+from forecause.graph.lagged import LaggedGraph
+from forecause.regression.moments import Moments, lowest
+from forecause.regression.p_values import clearly_better
+from forecause.regression.sample import stretches
+from forecause.regression.splines import spline_terms
+from forecause.work_sharing import shared
+
+BLOCKS = 5  # of time, each left out once
+LEAST_ROWS = 2 * BLOCKS  # with fewer observed values a target is its mean
+WINDOWS_PER_CURVE, MOST_CURVED = 8, 100  # causes whose curves are fitted: rows for each, in all
+ROWS_PER_CAUSE, MORE_ROWS = 3, 20  # of a domain; with fewer it learns from all domains
+
+Array: TypeAlias = npt.NDArray[np.float64]
+Single: TypeAlias = npt.NDArray[np.float32]
+Index: TypeAlias = npt.NDArray[np.int64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Causes:
+    """Which inputs each target may read, (target column, step, source column)."""
+
+    everywhere: Mask
+    in_domain: tuple[Mask, ...] = ()  # of every domain, where their index is an input
+
+    @classmethod
+    def of(
+        cls,
+        graph: LaggedGraph,
+        windows: Windows,
+        allowed: Mask | None = None,
+        by_domain: bool = True,
+    ) -> Causes:
+        """The edges of a graph, required ones among them, without what is not `allowed`."""
+        panel = windows.panel
+        parts = [graph]
+        if by_domain and len(panel.domain_names) > 1:
+            parts += [graph.domains.get(name, graph) for name in panel.domain_names]
+        masks = [_mask(part, panel.coding, windows.max_lag) for part in parts]
+        if allowed is not None:
+            masks = [mask & allowed for mask in masks]
+        return cls(masks[0], tuple(masks[1:]))
+
+    @property
+    def anywhere(self) -> Mask:
+        """What is a cause in all data together or in some domain."""
+        return np.logical_or.reduce([self.everywhere, *self.in_domain])
+
+    def of_columns(self, columns: Sequence[int]) -> Causes:
+        """The same with the causes of these targets alone."""
+        kept = np.zeros((len(self.everywhere), 1, 1), dtype=bool)
+        kept[list(columns)] = True
+        return Causes(self.everywhere & kept, tuple(mask & kept for mask in self.in_domain))
+
+    def constrain(self, model: Forecaster) -> None:
+        """Keep a model, before it is fitted, to the causes."""
+        model.constrain(self.everywhere)
+        if isinstance(model, ByDomain) and self.in_domain:
+            for member, own in zip(model.members.values(), self.in_domain, strict=True):
+                member.constrain(own)
+            model.allowed = self.anywhere
+
+
+def _mask(graph: LaggedGraph, coding: Variables, max_lag: int) -> Mask:
+    """Edges as (target column, step, source column)."""
+    place = {name: i for i, name in enumerate(coding.variables)}
+    is_edge = np.zeros((len(place), len(place), max_lag), dtype=bool)
+    edges = graph.causal.edges
+    keys = zip(edges["source"], edges["target"], edges["lag"], strict=True)
+    for source, target, lag in keys:
+        if 1 <= lag <= max_lag:
+            is_edge[place[target], place[source], int(lag) - 1] = True
+    steps = by_step(is_edge)  # (target, step, source)
+    return np.asarray(steps[coding.of_column][..., coding.of_column])
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Windows as regressions read them, in time order; standardised."""
+
+    inputs: Single  # (window, step * column)
+    targets: Single  # (window, column)
+    row: Index  # (window,) of the panel
+    observed: Mask | None = None  # (window, column) False where the target was filled
+    domain: Index | None = None  # (window,)
+
+    @classmethod
+    def of(cls, windows: Windows) -> Rows:
+        """All windows, or as many as can be held."""
+        steps, columns = windows.shape
+        windows = windows.sample(MOST_NUMBERS // ((steps + 1) * columns), np.random.default_rng(0))
+        inputs, targets = past_and_targets(windows)
+        panel = windows.panel
+        observed = None if panel.filled is None else ~panel.filled[windows.rows]
+        domain = None
+        if panel.domain is not None:
+            domain = panel.domain[windows.rows].astype(np.int64)
+        return cls(inputs, targets, windows.rows, observed, domain)
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def among(self, windows: Windows) -> Rows:
+        """Those that are windows of `windows`."""
+        chosen = np.isin(self.row, windows.rows)
+        return Rows(
+            self.inputs[chosen],
+            self.targets[chosen],
+            self.row[chosen],
+            None if self.observed is None else self.observed[chosen],
+            None if self.domain is None else self.domain[chosen],
+        )
+
+    def known(self, column: int, domain: int | None = None) -> Index:
+        """The windows in which a target was observed, in a domain or in all."""
+        kept = np.ones(len(self), dtype=bool)
+        if self.observed is not None:
+            kept &= self.observed[:, column]
+        if domain is not None and self.domain is not None:
+            kept &= self.domain == domain
+        return np.flatnonzero(kept)
+
+
+class Regression(NamedTuple):
+    """A target's coefficients, and what the fits without a block of time leave of it there."""
+
+    coefficients: Array  # (1 + term,), the intercept first
+    left_out: Array  # (row,)
+
+
+def ridge_by_blocks(terms: Array, outcome: Array, ridges: Sequence[float]) -> Regression:
+    """Least squares of the outcome (row,) on terms (row, term), its penalty chosen by blocks."""
+    if len(outcome) < LEAST_ROWS:
+        mean = float(outcome.mean()) if len(outcome) else 0.0
+        return Regression(np.append(mean, np.zeros(terms.shape[1])), outcome - mean)
+    blocks = stretches(len(outcome), BLOCKS)
+    parts = [Moments.summed([(terms[b], outcome[b, None])]) for b in blocks]
+    whole = Moments.added(parts)
+    apart, others = _stacked(parts), _stacked([whole.without(part) for part in parts])
+    fits: dict[int, Array] = {}  # (block, 1 + term, 1)
+
+    def left_out_loss(place: int) -> float:
+        fits[place] = others.solve(ridges[place])
+        return float(apart.loss(fits[place])[:, 0] @ np.asarray(apart.count))
+
+    best = lowest(left_out_loss, len(ridges)) if terms.shape[1] else 0
+    beta = fits[best] if best in fits else others.solve(ridges[best])
+    residuals = [
+        outcome[b] - (terms[b] @ beta[i, 1:, 0] + beta[i, 0, 0]) for i, b in enumerate(blocks)
+    ]
+    return Regression(whole.solve(ridges[best])[:, 0], np.concatenate(residuals))
+
+
+def _stacked(parts: Sequence[Moments]) -> Moments:
+    """Several regressions of the same size as one."""
+    return Moments(
+        np.array([float(part.count) for part in parts]),
+        np.stack([part.gram for part in parts]),
+        np.stack([part.cross for part in parts]),
+        np.stack([part.square for part in parts]),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A fitted model, and what it leaves of windows that it has not seen."""
+
+    model: Forecaster
+    left_out: Array  # (window, column), NaN where it has no forecast or the target was filled
+
+
+def closed_form_on(
+    settings: Linear | Additive, rows: Rows, causes: Causes, shape: tuple[int, int]
+) -> Candidate:
+    """Lines or splines of every target's causes; for each domain, if the settings tell them."""
+    model = settings.build(shape)
+    causes.constrain(model)
+    left_out = np.full(rows.targets.shape, np.nan)
+    if isinstance(model, ByDomain):
+        for domain, member in enumerate(model.members.values()):
+            _fill_in(member, rows, left_out, domain)
+    else:
+        _fill_in(model, rows, left_out)
+    with np.errstate(invalid="ignore"):
+        model.noise_variance = noise_variance(left_out)
+    return Candidate(model, left_out)
+
+
+def noise_variance(left_out: Array) -> Array:
+    """Mean square (column,) of residuals (window, column), some of them NaN."""
+    known = ~np.isnan(left_out)
+    total = np.where(known, left_out, 0.0) ** 2
+    count = known.sum(0)
+    return np.where(count > 0, np.maximum(total.sum(0) / np.maximum(count, 1), 1e-6), 1.0)
+
+
+def _fill_in(model: Forecaster, rows: Rows, left_out: Array, domain: int | None = None) -> None:
+    """Fit every target of a plain model, and write what it leaves into `left_out`."""
+    assert isinstance(model, LinearModel | AdditiveModel)
+    if isinstance(model, AdditiveModel):
+        model.knots = _knots(rows, model.settings.knots).astype(np.float32)
+    columns = range(model.n_variables)
+    work = 2.0 * len(rows) * float(model.allowed.sum()) ** 2 / len(columns) ** 2
+    found = shared(partial(_regressed, model, rows, domain), columns, work)
+    for column, (regression, kept, own) in zip(columns, found, strict=True):
+        if regression is None:
+            continue
+        places = np.flatnonzero(model.allowed[column])
+        model.intercept[column] = regression.coefficients[0]
+        weight = model.weight[column].reshape(rows.inputs.shape[1], -1)  # a view
+        weight[places] = regression.coefficients[1:].reshape(len(places), weight.shape[1])
+        left_out[kept[own], column] = regression.left_out[own]
+
+
+def _regressed(
+    model: LinearModel | AdditiveModel, rows: Rows, domain: int | None, column: int
+) -> tuple[Regression | None, Index, Mask]:
+    """A target's regression, the windows it was fitted to, and which of them are the domain's."""
+    places = np.flatnonzero(model.allowed[column])
+    kept = rows.known(column, domain)
+    if len(kept) < ROWS_PER_CAUSE * len(places) + MORE_ROWS:
+        kept = rows.known(column)
+    own = np.ones(len(kept), dtype=bool)
+    if domain is not None and rows.domain is not None:
+        own = rows.domain[kept] == domain
+    outcome = rows.targets[kept, column].astype(np.float64)
+    terms = rows.inputs[:, places].astype(np.float64)
+    terms = terms if len(kept) == len(rows) else terms[kept]
+    if isinstance(model, AdditiveModel):
+        if len(places) > min(MOST_CURVED, len(kept) // WINDOWS_PER_CURVE):
+            return None, kept, own
+        knots = model.knots[places % model.n_variables].astype(np.float64)
+        terms = spline_terms(terms, knots).reshape(len(kept), -1)
+    return ridge_by_blocks(terms, outcome, model.settings.ridges), kept, own
+
+
+def _knots(rows: Rows, count: int) -> Array:
+    """Quantiles of each column, (column, knot); one knot repeated where values are few."""
+    knots = np.quantile(rows.targets, np.linspace(0.05, 0.95, count), axis=0).T
+    tied = (np.diff(knots, axis=1) <= 1e-6).any(1)
+    knots[tied] = knots[tied][:, :1]
+    return np.asarray(knots)
+
+
+def simplest(candidates: Sequence[Candidate], coding: Variables, mean: Array) -> Index:
+    """The place (column,) of each target's candidate: a richer one must be a standard error better.
+
+    The columns of a label are judged together and have the same one.
+    """
+    errors = [of_variables(c.left_out**2, coding, mean) for c in candidates]
+    winners = np.zeros(len(coding.variables), dtype=np.int64)
+    for rival in range(1, len(errors)):
+        for variable in range(len(winners)):
+            before, after = errors[winners[variable]][:, variable], errors[rival][:, variable]
+            both = ~(np.isnan(before) | np.isnan(after))
+            if both.any() and clearly_better(before[both], after[both]):
+                winners[variable] = rival
+    return winners[coding.of_column]
+
+
+def of_variables(errors: Array, coding: Variables, mean: Array) -> Array:
+    """Squared errors (window, column) -> (window, variable); of a label, its Brier score."""
+    if not coding.labels:
+        return errors
+    return np.asarray(errors @ coding.weights(mean))
+
+
+def with_labels(settings: Linear | Additive, windows: Windows) -> Linear | Additive:
+    """Settings that know which columns are one variable."""
+    labels = windows.panel.coding.label_columns(windows.scale.mean)
+    return settings.model_copy(update={"labels": labels})
+
+
+def own_past(windows: Windows) -> Mask:
+    """Every column reads its own variable alone, (target column, step, source column)."""
+    own = windows.panel.coding.of_column
+    steps = np.repeat((own[:, None] == own)[:, None], windows.max_lag, axis=1)
+    return np.asarray(steps)

@@ -1,0 +1,90 @@
+"""A stack: the mean of several forecasters, for a target that none of them clearly wins."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+
+from forecause.forecast.choice import Member
+from forecause.forecast.forecaster import (
+    FitData,
+    Floats,
+    Forecaster,
+    ForecasterSettings,
+    Index,
+    Mask,
+)
+from forecause.forecast.rules import PLAIN, Rules
+
+JOINED = " + "  # between the labels of the parts
+
+
+class StackSettings(ForecasterSettings):
+    """What every part of a stack is, by its label."""
+
+    kind: ClassVar[str] = "stack"
+
+    parts: dict[str, Member]
+
+    def build(self, shape: tuple[int, int]) -> Stack:
+        return Stack(shape, self, {name: part.build(shape) for name, part in self.parts.items()})
+
+
+class Stack(Forecaster):
+    """Forecasts and slopes are the means of those of the parts."""
+
+    settings: StackSettings
+
+    def __init__(
+        self, shape: tuple[int, int], settings: StackSettings, parts: Mapping[str, Forecaster]
+    ) -> None:
+        super().__init__(shape, settings)
+        self._parts = dict(parts)
+        each = list(self._parts.values())
+        self.domains = max(part.domains for part in each)
+        self.labels, self.allowed = each[0].labels, each[0].allowed
+        self.read_windows = min(part.read_windows for part in each)
+        self.noise_variance = np.min([part.noise_variance for part in each], axis=0)
+
+    @classmethod
+    def of(cls, parts: Mapping[str, Forecaster]) -> Stack:
+        """Of fitted forecasters."""
+        first = next(iter(parts.values()))
+        settings = StackSettings(parts={label: Member.of(part) for label, part in parts.items()})
+        return cls((first.max_lag, first.n_variables), settings, parts)
+
+    @property
+    def label(self) -> str:
+        return JOINED.join(self._parts)
+
+    @property
+    def members(self) -> Mapping[str, Forecaster]:
+        return self._parts
+
+    @property
+    def is_straight(self) -> bool:
+        return all(part.is_straight for part in self._parts.values())
+
+    def forward(self, past: Floats, rules: Rules = PLAIN, domain: Index | None = None) -> Floats:
+        return np.mean([part(past, rules, domain) for part in self._parts.values()], axis=0)
+
+    def jacobian(self, past: Floats, rules: Rules = PLAIN, domain: Index | None = None) -> Floats:
+        each = [part.jacobian(past, rules, domain) for part in self._parts.values()]
+        return np.mean(each, axis=0)
+
+    def constrain(self, allowed: Mask) -> None:
+        super().constrain(allowed)
+        for part in self._parts.values():
+            part.constrain(allowed)
+
+    def keep_only(self, columns: Collection[int]) -> None:
+        for part in self._parts.values():
+            part.keep_only(columns)
+
+    def fit(self, fit_data: FitData) -> None:
+        for part in self._parts.values():
+            part.fit(replace(fit_data))
+        self.estimate_noise(fit_data.held_out)

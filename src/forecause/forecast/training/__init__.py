@@ -1,1 +1,0 @@
-"""Learning by gradient descent: the loop, sparse gradients, several processes."""

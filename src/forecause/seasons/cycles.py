@@ -1,0 +1,328 @@
+"""The search for cycles: those that the time stamps suggest, and those that the spectrum shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import fdtrc
+
+from forecause.seasons.levels import even_knots, slow_terms
+from forecause.seasons.piece_tests import PieceTests, wave_f_values
+from forecause.seasons.terms import Array, Cycle, TimeTerms, waves
+
+Stamps = npt.NDArray[np.datetime64]
+Orders = npt.NDArray[np.int64]
+
+LEAST_CYCLES = 3.0  # in the data, before a period is believed
+LEAST_CYCLES_OF_SPECTRUM = 5.0  # before one is believed that no time stamp suggests
+LEAST_PERIOD = 2.0  # rows
+# Rounds of a named period that are enough if all variables show it, and its least F value on
+# average over them. Once in a hundred tables random walks exceed 5.4 with 1.5 rounds, 4.8 with 2.
+SHORT_CYCLES, SHORT_F = 1.5, 6.5
+MOST_PARTS = 16  # of the record in which a wave's phase is compared
+LEVEL = 0.01  # chance that a table without cycles is given one from its spectrum
+STAMP_LEVEL = 0.02  # the same for a period that the time stamps suggest
+MOST_CYCLES = 4
+LEAST_HARMONICS, MOST_HARMONICS = 2, 6
+SHARPEST, ROWS_PER_ORDER = 40, 30  # harmonics of a cycle with steps, such as weekdays; rows of each
+SAME_F = 3.0  # F lost to a rounder period that still counts as fitting as well
+LEAST_MORE_WAVES = 2  # of a multiple of a period, before it is taken in its place
+SAME_ROUNDS = 0.03  # share by which a part of a week may miss it
+SAME_PERIOD = 0.01  # share by which a period may differ from that of the calendar
+DAY_PERIODS = (24.0, 48.0, 96.0, 144.0, 288.0)  # rows that are surely a day
+COMMON_PERIODS = (7.0, 12.0, 24.0, 30.4375, 48.0, 52.0, 60.0, 96.0, 144.0, 168.0, 288.0, 365.25)
+
+DAYS, MONDAY = 7, np.datetime64("1970-01-05T00:00:00")  # the first Monday of the calendar used
+SECONDS = {"minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0}
+SECONDS |= {"month": 2629746.0, "year": 31556952.0}
+
+
+def calendar_periods(
+    stamps: Stamps | None, rows: int, least_cycles: float = LEAST_CYCLES
+) -> dict[str, float]:
+    """Periods in rows that the calendar suggests for this sampling step, by name."""
+    if stamps is None or len(stamps) < 2:
+        return {}
+    step = float(np.median(np.diff(stamps.astype("datetime64[s]")).astype(np.float64)))
+    if step <= 0:
+        return {}
+    periods = {name: length / step for name, length in SECONDS.items()}
+    if step > 27 * SECONDS["day"]:  # months and quarters are unequal, their number is not
+        periods = {"year": float(round(SECONDS["year"] / step))}
+    return {
+        name: period
+        for name, period in periods.items()
+        if period >= LEAST_PERIOD and period * least_cycles <= rows
+    }
+
+
+def rows_since_monday(stamp: np.datetime64, week: float) -> float:
+    """How many of a week's rows have passed since midnight of the Monday before."""
+    seconds = float((stamp.astype("datetime64[s]") - MONDAY) / np.timedelta64(1, "s"))
+    return seconds % SECONDS["week"] / SECONDS["week"] * week
+
+
+def week_of(cycles: Sequence[Cycle]) -> dict[str, float]:
+    """The week of rows whose days were seen without time stamps: 168 rows for a day of 24."""
+    days = [cycle.period for cycle in cycles if cycle.period in DAY_PERIODS]
+    return {"week": DAYS * days[0]} if days else {}
+
+
+def with_week_of_days(tests: PieceTests, terms: TimeTerms) -> TimeTerms:
+    """Where a day was seen without time stamps: a week in place of what were parts of it."""
+    week = week_of(terms.cycles)
+    if not week or week["week"] * LEAST_CYCLES > tests.rows:
+        return terms
+    rounds = [(cycle, week["week"] / cycle.period) for cycle in terms.cycles]
+    others = [c for c, n in rounds if n > DAYS - 1 or abs(n - round(n)) > SAME_ROUNDS * round(n)]
+    found = replace(terms, cycles=tuple(others))
+    return max(
+        (terms, with_suggested_cycles(tests, found, week, None)),
+        key=lambda option: any(cycle.name == "week" for cycle in option.cycles),
+    )
+
+
+def with_suggested_cycles(
+    tests: PieceTests, terms: TimeTerms, periods: Mapping[str, float], stamps: Stamps | None
+) -> TimeTerms:
+    """Add those of some named periods that the data follow, the shortest first."""
+    for name, period in sorted(periods.items(), key=lambda item: item[1]):
+        orders = [k / period for k in (1, 2, 3) if k / period <= 0.5]
+        if tests.wave_p_value(orders, _beside(tests, terms)) < STAMP_LEVEL / len(periods):
+            terms = with_named_cycle(tests, terms, Cycle(period, 1, name=name), stamps)
+    return terms
+
+
+def with_asked_cycle(
+    tests: PieceTests, terms: TimeTerms, period: float, stamps: Stamps | None
+) -> TimeTerms:
+    """Add a period that was asked for, under its name if the time stamps know it."""
+    names = calendar_periods(stamps, tests.rows, least_cycles=0.0)
+    same = [name for name, length in names.items() if abs(length - period) < SAME_PERIOD * period]
+    return with_named_cycle(tests, terms, Cycle(period, 1, name=(same or [""])[0]), stamps)
+
+
+def with_named_cycle(
+    tests: PieceTests, terms: TimeTerms, cycle: Cycle, stamps: Stamps | None
+) -> TimeTerms:
+    """Add a cycle; a level for each day in place of most waves if it is a week that jumps at
+    midnight."""
+    found, weekdays = with_cycle(tests, terms, cycle), _weekdays(cycle, stamps)
+    if not weekdays:
+        return found
+    beside = _beside(tests, found)
+    p_values = [tests.p_value(_levels(tests, days), beside) for days in weekdays]
+    best = int(np.argmin(p_values))
+    if p_values[best] * len(weekdays) >= LEVEL:
+        return found
+    return with_cycle(tests, terms, weekdays[best])
+
+
+def with_short_cycle(
+    tests: PieceTests, terms: TimeTerms, periods: Mapping[str, float], stamps: Stamps | None
+) -> TimeTerms:
+    """A named period of which there are few rounds, where all variables together show it.
+
+    It is compared with the trend that was found, which may have been a part of it.
+    """
+    options, trends = [terms], ((), even_knots(tests.rows, 2), even_knots(tests.rows))
+    straight = replace(terms, knots=trends[1]).matrix()
+
+    def evidence(cycle: Cycle) -> float:
+        pieces = TimeTerms(tests.rows, (cycle,)).matrix()
+        return float(tests.f_values(pieces, straight).mean())
+
+    for name, period in periods.items():
+        wave = Cycle(period, LEAST_HARMONICS, name=name)
+        shapes = [wave, replace(wave, harmonics=2 * LEAST_HARMONICS)]
+        shapes += sorted(_weekdays(wave, stamps), key=evidence)[-1:]
+        clear = [shape for shape in shapes if tests.variables > 1 and evidence(shape) > SHORT_F]
+        for cycles in ((*terms.cycles, shape) for shape in clear):
+            options += [replace(terms, cycles=cycles, knots=knots) for knots in trends]
+    return options[0] if len(options) == 1 else min(options, key=tests.criterion)
+
+
+def with_cycle(tests: PieceTests, terms: TimeTerms, cycle: Cycle) -> TimeTerms:
+    """Add a cycle, with as many harmonics as there is evidence for, growing if it grows."""
+    held = np.column_stack([_beside(tests, terms), _levels(tests, cycle)])
+    cycle = _sized(tests, cycle, held)
+    terms = replace(terms, cycles=(*terms.cycles, cycle))
+    return replace(terms, cycles=(*terms.cycles[:-1], _grown(tests, cycle, terms)))
+
+
+def with_spectral_cycles(
+    tests: PieceTests, terms: TimeTerms, known: Sequence[Cycle] = ()
+) -> TimeTerms:
+    """Add the known cycles that are still seen, then those that stand out of the spectrum."""
+    for cycle in known:
+        if _still_seen(tests, terms, cycle):
+            terms = replace(terms, cycles=(*terms.cycles, cycle))
+    while len(terms.cycles) < MOST_CYCLES:
+        beside = _beside(tests, terms)
+        frequency = _strongest_wave(tests, beside)
+        if frequency is None or not _keeps_time(tests, frequency, beside):
+            return terms
+        period = _whole(tests, _period(tests, frequency, beside), beside)
+        terms = with_cycle(tests, terms, Cycle(period, 1))
+    return terms
+
+
+def merged(cycles: tuple[Cycle, ...]) -> tuple[Cycle, ...]:
+    """Cycles without those that are half or a third of another one, whose harmonics they are."""
+    kept = list(cycles)
+    for part in cycles:
+        for whole in kept:
+            ratio = round(whole.period / part.period)
+            if ratio in (2, 3) and abs(whole.period / part.period - ratio) < 0.01:
+                kept.remove(part)
+                harmonics = max(whole.harmonics, min(ratio * part.harmonics, MOST_HARMONICS))
+                growing = whole.growing or part.growing
+                wider = replace(whole, harmonics=harmonics, growing=growing)
+                kept[kept.index(whole)] = wider
+                break
+    return tuple(kept)
+
+
+def _beside(tests: PieceTests, terms: TimeTerms) -> Array:
+    """What stands beside a cycle while it is tested: other terms and a slow trend."""
+    return np.column_stack([terms.matrix(), slow_terms(tests.rows)])
+
+
+def _weekdays(week: Cycle, stamps: Stamps | None) -> list[Cycle]:
+    """A week as one wave and a level for each of its days; none if it is no week of short rows.
+
+    Without time stamps there is one for every place that midnight may have.
+    """
+    if week.name != "week" or week.period < 2 * DAYS:
+        return []
+    hours = range(round(week.period / DAYS))
+    shifts = hours if stamps is None else [rows_since_monday(stamps[0], week.period)]
+    return [replace(week, parts=DAYS, shift=float(shift), harmonics=1) for shift in shifts]
+
+
+def _levels(tests: PieceTests, cycle: Cycle) -> Array:
+    """The levels of a cycle's parts, without its waves, (row, part - 1)."""
+    return TimeTerms(tests.rows, (replace(cycle, harmonics=0),)).matrix()
+
+
+def _still_seen(tests: PieceTests, terms: TimeTerms, cycle: Cycle) -> bool:
+    """Whether a cycle is seen beside other terms; few rounds of one were compared with trends."""
+    if cycle.period * LEAST_CYCLES > tests.rows:
+        return True
+    beside = _beside(tests, terms)
+    if cycle.parts and tests.p_value(_levels(tests, cycle), beside) < STAMP_LEVEL:
+        return True
+    orders = [k / cycle.period for k in range(1, cycle.harmonics + 1)]
+    return tests.wave_p_value(orders, beside) < STAMP_LEVEL
+
+
+def _sized(tests: PieceTests, cycle: Cycle, held: Array) -> Cycle:
+    """The cycle with as many harmonics as there is evidence for beside other terms."""
+    most = int(min(MOST_HARMONICS, cycle.period // 2))
+    found = min(LEAST_HARMONICS, most)
+    time = np.arange(tests.rows, dtype=np.float64)
+    for order in range(1, most + 1):
+        if tests.wave_p_value([order / cycle.period], held) < LEVEL / MOST_HARMONICS:
+            found = max(found, order)
+        held = np.column_stack([held, *waves(order / cycle.period, time)])
+    return replace(cycle, harmonics=max(found, _sharpest(tests, cycle, held)))
+
+
+def _sharpest(tests: PieceTests, cycle: Cycle, held: Array) -> int:
+    """The highest harmonic beyond the usual ones that any variable shows, 0 without one."""
+    most = int(min(SHARPEST, (cycle.period - 1) // 2, tests.rows // ROWS_PER_ORDER))
+    clear = _clear_orders(tests, cycle.period, np.arange(MOST_HARMONICS + 1, most + 1), held)
+    return int(clear.max(initial=0))
+
+
+def _clear_orders(tests: PieceTests, period: float, orders: Orders, held: Array) -> Orders:
+    """Those harmonics that any variable shows; they hardly overlap, so each is tested alone."""
+    if not len(orders):
+        return orders
+    angles = 2 * np.pi * np.arange(tests.rows)[:, None] * orders / period
+    both = tests.each_t_value(np.hstack([np.cos(angles), np.sin(angles)]), held) ** 2
+    f_values = both.reshape(tests.variables, 2, -1).mean(1)
+    p_values = fdtrc(2, tests.rows - 3 * tests.own_lags, f_values.max(0))
+    return np.asarray(orders[p_values * f_values.size < LEVEL])
+
+
+def _whole(tests: PieceTests, period: float, beside: Array) -> float:
+    """The period, or a multiple of it of whole rows, most of whose waves are seen.
+
+    Twelve months that all differ have waves of 12, 6, 4, 3 and 2.4 rows, of which any may be the
+    strongest.
+    """
+    best, most = period, 1
+    for times in range(2, MOST_HARMONICS + 1):
+        whole = float(round(times * period))
+        if abs(times / whole - 1 / period) > 0.5 / tests.rows:
+            continue
+        if whole * LEAST_CYCLES_OF_SPECTRUM > tests.rows:
+            break
+        orders = np.arange(1, int(min(SHARPEST, (whole - 1) // 2)) + 1)
+        clear = len(_clear_orders(tests, whole, orders, beside))
+        if clear >= max(most + LEAST_MORE_WAVES, len(orders) / 2):
+            best, most = whole, clear
+    return best
+
+
+def _grown(tests: PieceTests, cycle: Cycle, terms: TimeTerms) -> Cycle:
+    """The cycle, marked as growing or shrinking where there is evidence."""
+    own = replace(terms, cycles=(cycle,), knots=(), shifts=()).matrix()
+    pieces = own[:, : 2 * LEAST_HARMONICS] * np.linspace(-1, 1, tests.rows)[:, None]
+    return replace(cycle, growing=bool(tests.p_value(pieces, terms.matrix()) < LEVEL))
+
+
+def _strongest_wave(tests: PieceTests, beside: Array) -> float | None:
+    """The frequency that stands out most from any variable's spectrum, if one does."""
+    found = [
+        wave_f_values(*tests.residualise_on_own_lags(c, beside)) for c in range(tests.variables)
+    ]
+    frequencies = found[0][0]
+    f_values = np.stack([f for _, f in found])  # (variable, frequency)
+    f_values[:, frequencies < LEAST_CYCLES_OF_SPECTRUM / tests.rows] = 0.0
+    looks = tests.variables * tests.rows  # the grid is dense: about two looks at each
+    if looks * fdtrc(2, tests.rows - 3 * tests.own_lags, f_values.max()) >= LEVEL:
+        return None
+    return float(frequencies[f_values.max(0).argmax()])
+
+
+def _keeps_time(tests: PieceTests, frequency: float, beside: Array) -> bool:
+    """Whether a wave has the same phase in many parts of the record.
+
+    A system that swings by itself has a peak in its spectrum, too, but loses count. The mean
+    over parts of the complex amplitude is compared with its spread, an F value of 2 and
+    2 (parts - 1) degrees of freedom.
+    """
+    cycles = frequency * tests.rows
+    parts = int(np.clip(cycles, LEAST_CYCLES_OF_SPECTRUM, MOST_PARTS))
+    turning = np.exp(-2j * np.pi * frequency * np.arange(tests.rows - tests.own_lags))
+    best = 0.0
+    for column in range(tests.variables):
+        turned = np.array_split(tests.residualise_on_own_lags(column, beside)[1] * turning, parts)
+        amplitudes = np.array([part.mean() for part in turned])
+        spread = amplitudes.var() * parts / (parts - 1)  # of complex numbers
+        best = max(best, parts * abs(amplitudes.mean()) ** 2 / max(float(spread), 1e-300))
+    looks = 2 * cycles * tests.variables  # at frequencies up to this one
+    return bool(looks * (1 + best / (parts - 1)) ** (1 - parts) < LEVEL)
+
+
+def _period(tests: PieceTests, frequency: float, beside: Array) -> float:
+    """The period at a peak: one of the calendar or a whole number where it fits as well."""
+    time = np.arange(tests.rows, dtype=np.float64)
+
+    def gain(f: float) -> float:
+        return float(tests.f_values(np.stack(waves(f, time), 1), beside).max())
+
+    best = frequency
+    for width in (0.5 / tests.rows, 0.05 / tests.rows):
+        best = float(max(best + width * np.linspace(-1, 1, 11), key=gain))
+    least = gain(best) - SAME_F
+    near = sorted(COMMON_PERIODS, key=lambda period: abs(1 / period - best))
+    for period in (near[0], float(round(1 / best))):
+        if abs(1 / period - best) < 0.5 / tests.rows and gain(1 / period) > least:
+            return period
+    return 1 / best
