@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
+import numpy as np
 
 from forecause.config import ForecasterSpec, ForecastOptions
 from forecause.data.windows import Windows
@@ -28,7 +28,7 @@ def fit_forecaster(
     *,
     seed: int = 0,
     device: str = "cpu",
-    allowed: torch.Tensor | None = None,
+    allowed: np.ndarray | None = None,
     plan: Plan = UNLIMITED,
     progress: Progress = QUIET,
     **options: Any,

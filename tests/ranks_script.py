@@ -7,17 +7,19 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from forecause import cli
 from forecause.data import Panel, Windows
 from forecause.errors import InputError
 from forecause.forecast.forecaster import FitData
-from forecause.forecast.models.mlp import MLP, MLPModel
-from forecause.forecast.models.transformer import Transformer, TransformerModel
-from forecause.forecast.training import loop
-from forecause.forecast.training.distributed import joined
-from forecause.forecast.training.loop import TrainingSettings, train
+from forecause.networks import settings as network_settings
+from forecause.networks.distributed import joined
+from forecause.networks.mlp import MLPModel
+from forecause.networks.settings import MLP, TrainingSettings, Transformer
+from forecause.networks.training import train
+from forecause.networks.transformer import TransformerModel
 from systems import bent_chain
 
 
@@ -49,7 +51,7 @@ def trained(kind, settings, batch_size, raced=False):
     quick = TrainingSettings(
         batch_size=batch_size, max_steps=120, look_every=40, patience=1, clip=0.5
     )
-    rival = (lambda watched: torch.full((len(watched), 3), 0.9)) if raced else None
+    rival = (lambda watched: np.full((len(watched), 3), 0.9)) if raced else None
     train(model, FitData(early, late, to_beat=rival), quick)
     return model.state_dict()
 
@@ -80,7 +82,7 @@ def main(folder):
 
 def discover_well(folder, rank):
     """Leave the exit code and what was said as errors beside the run."""
-    loop.QUICK_STEPS = 300
+    network_settings.QUICK_STEPS = 300
     asked = ["--max-lag", "2", "--forecaster", "mlp", "--preset", "quick"]
     with contextlib.redirect_stderr(io.StringIO()) as said:
         try:

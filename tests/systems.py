@@ -1,7 +1,6 @@
 """Small systems that several tests look at."""
 
 import numpy as np
-import torch
 
 from forecause.data import Panel
 from forecause.data.windows import Window, Windows
@@ -56,9 +55,9 @@ def edge_set(graph) -> set[tuple[str, str, int]]:
     return set(graph.edges[["source", "target", "lag"]].itertuples(index=False, name=None))
 
 
-def with_next(past: torch.Tensor) -> Window:
+def with_next(past: np.ndarray) -> Window:
     """Windows with this past; the value that follows is zero."""
-    return Window(past, torch.zeros_like(past[:, 0]))
+    return Window(past, np.zeros_like(past[:, 0]))
 
 
 def windows_of(values: np.ndarray, max_lag: int = 1) -> Windows:

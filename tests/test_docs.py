@@ -1,8 +1,9 @@
 """Documents tell the truth: the help is the command's help, and links lead somewhere.
 
-FORECAUSE_UPDATE_DOCS=1 writes the page of the command anew.
+FORECAUSE_UPDATE_DOCS=1 writes the pages of the command and of the thresholds anew.
 """
 
+import inspect
 import os
 import re
 import subprocess
@@ -13,6 +14,7 @@ import typer
 
 import forecause as fc
 from forecause.cli import app
+from forecause.config.thresholds import THRESHOLDS
 
 HERE = Path(__file__).parent.parent
 PAGE = HERE / "docs" / "reference" / "command.md"
@@ -48,6 +50,33 @@ def test_the_page_shows_the_present_help():
     assert PAGE.read_text(encoding="utf-8") == page
 
 
+def thresholds_page() -> str:
+    parts = [
+        "# Thresholds\n",
+        "The numbers that decide a result, saved with every run in `run.json`. An expert sets one\n"
+        "with `--set thresholds.edges.least_share=0.001` or\n"
+        '`fc.Config(thresholds={"edges": {"least_share": 0.001}})`. The command beside each shows\n'
+        "what it does. Numbers that only bound time or memory are not listed.\n",
+    ]
+    for group, numbers in THRESHOLDS:
+        parts.append(f"## {group}\n\n{inspect.getdoc(type(numbers))}\n")
+        rows = ["| threshold | value | bounds | shown by |", "|---|---:|---|---|"]
+        for name, field in type(numbers).model_fields.items():
+            value = getattr(numbers, name)
+            shown = ", ".join(f"{one:g}" for one in value) if isinstance(value, tuple) else value
+            command = field.json_schema_extra["measured_by"]
+            rows.append(f"| `{name}` | {shown} | {field.description} | `{command}` |")
+        parts.append("\n".join(rows) + "\n")
+    return "\n".join(parts)
+
+
+def test_the_page_of_thresholds_shows_the_present_ones():
+    page = HERE / "docs" / "reference" / "thresholds.md"
+    if os.environ.get("FORECAUSE_UPDATE_DOCS"):
+        page.write_text(thresholds_page(), encoding="utf-8")
+    assert page.read_text(encoding="utf-8") == thresholds_page()
+
+
 def documents() -> list[Path]:
     return [*HERE.glob("*.md"), HERE / "bench" / "README.md", *(HERE / "docs").glob("*/*.md")]
 
@@ -76,13 +105,13 @@ def test_the_help_of_discover_has_a_panel_for_every_group_of_the_configuration()
         assert all(f"  {option} " in parts[panel] for option in options)
 
 
-def test_every_alert_has_its_meaning_and_remedy():
+def test_every_finding_has_its_meaning_and_remedy():
     code = "".join(p.read_text() for p in (HERE / "src/forecause/diagnostics").glob("*.py"))
-    raised = set(re.findall(r'(?:Alert|Doubt)\(\s*"([a-z-]+)"', code))
-    raised |= {f"changing-{what}" for what in re.findall(r'_change\(\s*"([a-z]+)"', code)}
+    made = r'(?:Finding|_of_targets|_of_columns)\(\s*(?:run,\s*)?"([a-z-]+)"'
+    raised = set(re.findall(made, code))
     assert len(raised) > 10
-    page = (HERE / "docs" / "reference" / "alerts.md").read_text(encoding="utf-8")
-    explained = set(re.findall(r"^\| `([a-z-]+)`[^|]*\|[^|]+\|[^|]+\|$", page, re.MULTILINE))
+    page = (HERE / "docs" / "reference" / "findings.md").read_text(encoding="utf-8")
+    explained = set(re.findall(r"^\| `([a-z-]+)`(?: *\|[^|]+){3}\|$", page, re.MULTILINE))
     assert explained == raised
 
 

@@ -15,7 +15,7 @@ from forecause.data import Panel
 from forecause.seasons.repeated import autocorrelation, find_season
 from forecause.evaluate import METHODS, _Model, evaluate, rolling_origin
 from forecause.forecast.forecaster import roll as roll_on
-from forecause.forecast.models.linear import Linear, LinearModel
+from forecause.forecast.linear import Linear, LinearModel
 from heard import Heard
 from systems import bent_chain, chain
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import forecause as fc
-from forecause.forecast.training import loop
+from forecause.networks import settings as network_settings
 from systems import bent_chain, chain, edge_set
 
 FORECASTERS = ("auto", "mlp", "transformer")
@@ -18,7 +18,7 @@ FORECASTERS = ("auto", "mlp", "transformer")
 def _few_steps():
     """Nothing here has to be learned well."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop, "QUICK_STEPS", 60)
+        patch.setattr(network_settings, "QUICK_STEPS", 60)
         yield
 
 
@@ -90,7 +90,7 @@ def test_the_units_of_a_table_change_no_edge(forecaster, plain):
 
 @pytest.mark.parametrize("forecaster", ["mlp", "transformer"])
 def test_two_threads_find_what_one_finds_and_always_the_same(forecaster, monkeypatch):
-    monkeypatch.setattr(loop, "QUICK_STEPS", 10)  # threads that wait for each other are slow
+    monkeypatch.setattr(network_settings, "QUICK_STEPS", 10)  # threads that wait for each other are slow
     found = []
     for threads in (1, 2, 2):
         torch.set_num_threads(threads)

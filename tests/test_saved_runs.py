@@ -1,4 +1,4 @@
-"""Runs that version 0.1 saved still load, and answer as they did."""
+"""Runs that versions 0.1 and 0.2 saved still load, and answer as they did."""
 
 from pathlib import Path
 
@@ -31,7 +31,16 @@ def test_a_run_with_labels_and_a_learned_variance():
     assert run.forecast(1)["number"].item() == pytest.approx(0.298484, rel=1e-4)
 
 
-@pytest.mark.parametrize("name", ["0.1-domains", "0.1-labels"])
+def test_a_run_of_version_0_2_with_a_forecaster_for_each_target_and_domain():
+    run = fc.load(RUNS / "0.2-domains")
+    chosen = ["linear", "linear-by-domain", "dictionary-by-domain"]
+    assert run.losses["chosen"].tolist() == chosen
+    assert [run.forecaster.member_of(i).label for i in range(3)] == chosen
+    expected = [[-0.013829, -0.390524, 0.259217], [-0.028770, -0.025372, 0.057190]]
+    np.testing.assert_allclose(run.forecast(2).to_numpy(), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["0.1-domains", "0.1-labels", "0.2-domains"])
 def test_it_is_saved_again_in_the_present_layout(name, tmp_path):
     run = fc.load(RUNS / name)
     again = fc.load(run.save(tmp_path / "run"))

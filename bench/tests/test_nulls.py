@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from forecause.config import Config
-from forecause.seasons.course import time_taken_out
 from forecause.graph.lagged import LaggedGraph
+from forecause.seasons.course import time_taken_out
 from forecause_bench import nulls
 from forecause_bench.jobs import jobs_of
 from forecause_bench.runner import run_job

@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from forecause.forecast.models.deep_transformer import DeepTransformer
+from forecause.networks.settings import DeepTransformer
 from forecause_bench import paper_curve
 from forecause_bench.paper_curve import Point, measure, write
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from forecause.forecast.models.deep_transformer import DeepTransformer
+from forecause.networks.settings import DeepTransformer
 from forecause.simulation import simulate
 from forecause_bench import published, suites
 from forecause_bench.scoring import score_answer

@@ -2,8 +2,9 @@
 
 import pytest
 
-from forecause.forecast.models.pretrained.network import ContextNetwork, NetworkSettings
-from forecause.forecast.models.pretrained.weights import save_network
+from forecause.networks.pretrained.network import ContextNetwork
+from forecause.networks.pretrained.weights import save_network
+from forecause.networks.settings import ContextSettings
 from forecause.simulation import simulate
 from forecause_bench import transfer
 from forecause_bench.suites import SUITES
@@ -11,7 +12,7 @@ from forecause_bench.suites import SUITES
 
 @pytest.fixture
 def weights(tmp_path, monkeypatch):
-    network = ContextNetwork(NetworkSettings(width=8, heads=2, layers=1))
+    network = ContextNetwork(ContextSettings(width=8, heads=2, layers=1))
     save_network(network, tmp_path / "weights.safetensors", {})
     monkeypatch.setenv(transfer.WEIGHTS, str(tmp_path))
 

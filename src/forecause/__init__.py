@@ -27,21 +27,21 @@ if TYPE_CHECKING:
     from forecause.errors import ForecauseWarning as ForecauseWarning
     from forecause.errors import InputError as InputError
     from forecause.estimator import CausalDiscovery as CausalDiscovery
+    from forecause.forecast.additive import Additive as Additive
+    from forecause.forecast.dictionary import Dictionary as Dictionary
     from forecause.forecast.forecaster import Forecaster as Forecaster
     from forecause.forecast.forecaster import ForecasterSettings as ForecasterSettings
-    from forecause.forecast.additive import Additive as Additive
-    from forecause.networks.settings import Chronos as Chronos
-    from forecause.networks.settings import CNN as CNN
-    from forecause.forecast.dictionary import Dictionary as Dictionary
     from forecause.forecast.linear import Linear as Linear
-    from forecause.networks.settings import MLP as MLP
-    from forecause.networks.settings import Pretrained as Pretrained
-    from forecause.networks.settings import Transformer as Transformer
     from forecause.forecast.trees import Trees as Trees
-    from forecause.networks.settings import VectorTransformer as VectorTransformer
     from forecause.graph.lagged import LaggedGraph as LaggedGraph
     from forecause.graph.metrics import score_graph as score_graph
     from forecause.method import discover as discover
+    from forecause.networks.settings import CNN as CNN
+    from forecause.networks.settings import MLP as MLP
+    from forecause.networks.settings import Chronos as Chronos
+    from forecause.networks.settings import Pretrained as Pretrained
+    from forecause.networks.settings import Transformer as Transformer
+    from forecause.networks.settings import VectorTransformer as VectorTransformer
     from forecause.progress import LoggedProgress as LoggedProgress
     from forecause.progress import Progress as Progress
     from forecause.resources.workers import Workers as Workers

@@ -7,7 +7,7 @@ command is at work.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -74,10 +74,10 @@ class Advice:
         return {"option": self.option, "value": value, "words": self.words, "call": self.call}
 
     @classmethod
-    def from_json(cls, saved: dict[str, Any]) -> Advice:
+    def from_json(cls, saved: Mapping[str, Any]) -> Advice:
         """Back from `to_json`."""
-        value = saved.get("value")
-        return cls(**saved | {"value": tuple(value) if isinstance(value, list) else value})
+        value = tuple(saved["value"]) if isinstance(saved["value"], list) else saved["value"]
+        return cls(saved["option"], value, saved["words"], saved["call"])
 
 
 def hint(words: str) -> Advice:
@@ -86,7 +86,7 @@ def hint(words: str) -> Advice:
 
 
 def sentence(seen: str, advice: Sequence[Advice]) -> str:
-    """What was seen, without its full stop, and what may help: `...; try max_lag=8 or more rows.`"""
+    """What was seen, without its full stop, and what may help, as one sentence."""
     phrases = [one.phrase for one in advice]
     if not phrases:
         return f"{seen}."

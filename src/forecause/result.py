@@ -11,7 +11,6 @@ import xarray as xr
 from forecause.config import Config
 from forecause.data.panel import Panel
 from forecause.data.sampling import Timing, timing
-from forecause.seasons.course import time_taken_out
 from forecause.data.summary import DataSummary
 from forecause.data.windows import Windows
 from forecause.diagnostics.finding import Finding
@@ -21,6 +20,7 @@ from forecause.errors import InputError
 from forecause.forecast.causal import Causal
 from forecause.forecast.forecaster import Forecaster
 from forecause.graph.lagged import LaggedGraph
+from forecause.seasons.course import time_taken_out
 
 
 @dataclass(frozen=True, eq=False)

@@ -110,13 +110,34 @@ class SavedForecaster(Saved):
     settings: dict[str, Any]
 
 
-class SavedAlert(Saved):
-    """A reason for doubt."""
+class SavedAdvice(Saved):
+    """An option that may help; see forecause.advice."""
+
+    option: StrictStr
+    value: Any
+    words: StrictStr
+    call: Literal["discover", "refine"]
+
+
+class SavedFinding(Saved):
+    """What a diagnosis saw; of versions before 0.3 only the first four fields."""
 
     code: StrictStr
     sentence: StrictStr
     variables: list[StrictStr]
     grave: bool = False
+    seen: StrictStr = ""
+    gravity: Literal["note", "alert", "doubt"] = "alert"
+    about: list[tuple[StrictStr | None, StrictStr | None, PositiveInt | None]] = []
+    evidence: dict[StrictStr, FiniteFloat] = {}
+    advice: list[SavedAdvice] = []
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> SavedFinding:
+        later = {"seen", "gravity", "about", "evidence", "advice"} & self.model_fields_set
+        if later and len(later) < 5:
+            raise ValueError(f"the finding {self.code!r} is not whole")
+        return self
 
 
 class SavedRelevance(Saved):
@@ -163,7 +184,7 @@ class SavedRun(Saved):
     forecaster: SavedForecaster
     losses: dict[str, list[Any]]
     nll: dict[str, list[Any]] | None = None
-    alerts: list[SavedAlert] = []
+    alerts: list[SavedFinding] = []
     regimes: SavedRegimes | None = None
     relevance: SavedRelevance
 

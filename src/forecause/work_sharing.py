@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from functools import cache, partial
 from itertools import islice
 from typing import Any, Protocol, TypeVar
@@ -117,6 +118,7 @@ def shared(
     """`function` of every item, in order; by all granted threads if each is so many operations.
 
     No more pieces are begun than there are threads and one more, so that little is held at once.
+    Threads see the caller's context, such as the thresholds of the run.
     """
     most = _Allowed.most()
     if most == 1 or operations < LARGE:
@@ -125,12 +127,12 @@ def shared(
     left = iter(items)
     with one_thread(), ThreadPoolExecutor(most) as pool:
         begun: deque[Future[Result]] = deque(
-            pool.submit(function, item) for item in islice(left, most + 1)
+            pool.submit(copy_context().run, function, item) for item in islice(left, most + 1)
         )
         try:
             while begun:
                 found = begun.popleft().result()
-                begun.extend(pool.submit(function, item) for item in islice(left, 1))
+                begun.extend(pool.submit(copy_context().run, function, x) for x in islice(left, 1))
                 yield found
         finally:
             for piece in begun:

@@ -1,13 +1,15 @@
+import numpy as np
 import pytest
 import torch
 
 from forecause.attribute import READOUTS
-from forecause.data.windows import Window
 from forecause.errors import InputError
-from forecause.forecast.models.deep_transformer import DeepTransformer, DeepTransformerModel
-from forecause.forecast.models.linear import Linear, LinearModel
-from forecause.forecast.models.transformer import Transformer, TransformerModel
+from forecause.forecast.linear import Linear, LinearModel
+from forecause.networks.deep_transformer import DeepTransformerModel
+from forecause.networks.settings import DeepTransformer, Transformer
+from forecause.networks.transformer import TransformerModel
 from systems import with_next
+from tensors import read
 
 
 @pytest.fixture
@@ -24,7 +26,7 @@ def model():
 def test_a_target_attends_one_in_all(model):
     past = torch.randn(4, 3, 2)
     for name in ("attention", "rollout"):
-        found = READOUTS[name].per_sample(model, with_next(past))
+        found = read(name, model, past)
         assert found.shape == (4, 2, 3, 2)
         torch.testing.assert_close(found.sum((2, 3)), torch.ones(4, 2))
 
@@ -34,7 +36,7 @@ def test_rollout_multiplies_the_layers(model):
     first, second = (a.mean(1)[0] for a in model.attentions(past))
     eye = torch.eye(6)
     expected = (0.5 * second + 0.5 * eye) @ (0.5 * first + 0.5 * eye)
-    found = READOUTS["rollout"].per_sample(model, with_next(past))[0]
+    found = read("rollout", model, past)[0]
     torch.testing.assert_close(found, expected[-2:].view(2, 3, 2))
 
 
@@ -43,20 +45,22 @@ def test_attention_follows_the_static_bias(model):
         for block in model.blocks:
             block.bias.zero_()
             block.bias[:, :, -1, 2] = 50.0  # last target, token of step 1, variable 0
-    found = READOUTS["attention"].per_sample(model, Window.of(torch.randn(4, 4, 2)))
+    found = read("attention", model, torch.randn(4, 3, 2))
     torch.testing.assert_close(found[:, 1, 1, 0], torch.ones(4))
 
 
 def test_one_layer_rolls_out_to_half_its_attention():
     torch.manual_seed(0)
     one = TransformerModel((3, 2), Transformer(width=8, heads=2))
-    window = Window.of(torch.randn(4, 4, 2))
-    attention = READOUTS["attention"].per_sample(one, window)
+    past = torch.randn(4, 3, 2)
+    attention = read("attention", one, past)
     identity = torch.eye(6)[-2:].view(2, 3, 2)
-    rolled = READOUTS["rollout"].per_sample(one, window)
+    rolled = read("rollout", one, past)
     torch.testing.assert_close(rolled, (attention + identity) / 2)
 
 
 def test_other_forecasters_are_refused():
     with pytest.raises(InputError, match="found the forecaster 'linear'; use --forecaster trans"):
-        READOUTS["attention"].per_sample(LinearModel((2, 2), Linear()), torch.randn(1, 3, 2))
+        READOUTS["attention"].per_sample(
+            LinearModel((2, 2), Linear()), with_next(np.zeros((1, 2, 2)))
+        )

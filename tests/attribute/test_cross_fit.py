@@ -6,23 +6,25 @@ from fitted import fit_forecaster
 from forecause.attribute import cross_fitted, relevance
 from forecause.data import Panel, Windows
 from forecause.errors import InputError
-from forecause.forecast.models.mlp import MLP, MLPModel
+from forecause.networks.mlp import MLPModel
+from forecause.networks.network import Network
+from forecause.networks.settings import MLP
 
 
 def random_mlp(seed):
     torch.manual_seed(seed)
     model = MLPModel((2, 3), MLP(hidden=8)).requires_grad_(False)
     model.last.normal_()
-    return model
+    return Network(model)
 
 
 def test_it_is_the_mean_product_over_pairs_of_models(chain_windows):
     models = [random_mlp(seed) for seed in range(3)]
     windows = chain_windows.at(np.arange(600))
     found = cross_fitted(models, windows)
-    g = [m.jacobian(windows.draw(np.arange(600)).past).double() for m in models]
-    expected = torch.stack([g[0] * g[1], g[0] * g[2], g[1] * g[2]]).mean((0, 1))
-    expected = expected.flip(1).transpose(1, 2)
+    g = [m.jacobian(windows.draw(np.arange(600)).past).astype(float) for m in models]
+    expected = np.stack([g[0] * g[1], g[0] * g[2], g[1] * g[2]]).mean((0, 1))
+    expected = expected[:, ::-1].swapaxes(1, 2)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-7)
 
 
@@ -38,7 +40,7 @@ def test_noise_has_a_floor_in_the_energy_of_one_model_and_none_across_models():
     rng = np.random.default_rng(0)
     windows = Windows.of(Panel.from_arrays([rng.normal(size=(1500, 4))], list("abcd")), 2)
     whole = fit_forecaster("linear", windows).forecaster
-    parts = [fit_forecaster("linear", part)[0] for part in windows.interleaved(2)]
+    parts = [fit_forecaster("linear", part).forecaster for part in windows.interleaved(2)]
     energy = relevance(whole, windows)["relevance"].values
     crossed = cross_fitted(parts, windows).values
     assert energy.min() > 0

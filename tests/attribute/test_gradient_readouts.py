@@ -3,11 +3,13 @@ import numpy as np
 import pytest
 import torch
 
-from forecause.attribute import READOUTS, relevance
-from forecause.forecast.models.cnn import CNN, CNNModel
-from forecause.forecast.models.mlp import MLP, MLPModel
-from forecause.forecast.models.transformer import Transformer, TransformerModel
-from systems import with_next
+from forecause.attribute import relevance
+from forecause.networks.cnn import CNNModel
+from forecause.networks.mlp import MLPModel
+from forecause.networks.network import Network
+from forecause.networks.settings import CNN, MLP, Transformer
+from forecause.networks.transformer import TransformerModel
+from tensors import drawn, read
 
 MODELS = {
     "transformer": lambda: TransformerModel((2, 3), Transformer(width=8, heads=2)),
@@ -31,7 +33,7 @@ def past():
 
 
 def test_gradients_agree_with_finite_differences(model, past):
-    found = READOUTS["gradient"].per_sample(model, with_next(past))
+    found = read("gradient", model, past)
     h = 1e-6
     for step in range(2):
         for source in range(3):
@@ -43,8 +45,8 @@ def test_gradients_agree_with_finite_differences(model, past):
 
 @pytest.mark.filterwarnings("ignore:Input Tensor")
 def test_gradient_and_input_times_gradient_agree_with_captum(model, past):
-    gradient = READOUTS["gradient"].per_sample(model, with_next(past))
-    product = READOUTS["input-gradient"].per_sample(model, with_next(past))
+    gradient = read("gradient", model, past)
+    product = read("input-gradient", model, past)
     for target in range(3):
         saliency = captum.attr.Saliency(model).attribute(past, target=target, abs=False)
         torch.testing.assert_close(gradient[:, target], saliency)
@@ -53,7 +55,7 @@ def test_gradient_and_input_times_gradient_agree_with_captum(model, past):
 
 
 def test_an_intervention_is_captums_ablation_with_the_sign_turned(model, past):
-    found = READOUTS["intervention"].per_sample(model, with_next(past))
+    found = read("intervention", model, past)
     for target in range(3):
         # ablation: f(x) - f(baseline at one feature); the baseline is one sd above
         change = captum.attr.FeatureAblation(model).attribute(
@@ -67,9 +69,9 @@ def test_relevance_is_the_mean_square_of_all_gradients_with_lag_one_last_step(ch
     model = MODELS["mlp"]()
     with torch.no_grad():
         model.last.normal_()
-    found = relevance(model, chain_windows.at(np.arange(700)))
-    window = chain_windows.draw(np.arange(700))
-    energy = model.jacobian(window.past).double().square().mean(0)  # (target, step, source)
+    found = relevance(Network(model), chain_windows.at(np.arange(700)))
+    slopes = model.jacobian(drawn(chain_windows, 700).past).double()
+    energy = slopes.square().mean(0)  # (target, step, source)
     np.testing.assert_allclose(found["relevance"].sel(lag=1), energy[:, 1], rtol=1e-5)
     np.testing.assert_allclose(found["relevance"].sel(lag=2), energy[:, 0], rtol=1e-5)
     assert found.attrs["samples"] == 700

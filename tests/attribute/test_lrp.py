@@ -5,16 +5,11 @@ import math
 import pytest
 import torch
 
-from forecause.attribute import READOUTS
-from forecause.forecast.backward import ATTN_LRP, CP_LRP
-from forecause.forecast.models.deep_transformer import (
-    DeepTransformer,
-    DeepTransformerModel,
-    Prior,
-    _norm,
-)
-from forecause.forecast.models.mlp import MLP, MLPModel
-from systems import with_next
+from forecause.forecast.rules import ATTN_LRP, CP_LRP
+from forecause.networks.deep_transformer import DeepTransformerModel, Prior, _norm
+from forecause.networks.mlp import MLPModel
+from forecause.networks.settings import MLP, DeepTransformer
+from tensors import read
 
 RULES = {"lrp": ATTN_LRP, "cp-lrp": CP_LRP}
 
@@ -110,7 +105,7 @@ def test_it_equals_epsilon_lrp_written_out(rule, layers, static_bias):
         if "bias" in name or "norm" in name:
             parameter += 0.2 * torch.randn_like(parameter)
     past = torch.randn(3, 3, 2, dtype=torch.float64)
-    found = READOUTS[rule].per_sample(model, with_next(past))
+    found = read(rule, model, past)
     for sample in range(3):
         for target in range(2):
             expected = explain(model, past[sample], target, rule)
@@ -149,5 +144,5 @@ def test_in_a_relu_network_lrp_is_input_times_gradient():
     with torch.no_grad():
         model.last.normal_()
     past = torch.randn(5, 2, 3, dtype=torch.float64)
-    lrp = READOUTS["lrp"].per_sample(model, with_next(past))
-    torch.testing.assert_close(lrp, READOUTS["input-gradient"].per_sample(model, with_next(past)))
+    lrp = read("lrp", model, past)
+    torch.testing.assert_close(lrp, read("input-gradient", model, past))

@@ -1,3 +1,4 @@
+from copy import deepcopy
 from dataclasses import replace
 from itertools import pairwise
 
@@ -14,15 +15,17 @@ from forecause.attribute.over_time import attribution_over_time
 from forecause.data import Panel, Windows
 from forecause.diagnostics.regimes import Regimes
 from forecause.effects.attribution import attribution_of_run
-from forecause.forecast.models.mlp import MLP, MLPModel
-from forecause.forecast.models.transformer import Transformer, TransformerModel
+from forecause.networks.mlp import MLPModel
+from forecause.networks.network import Network
+from forecause.networks.settings import MLP, Transformer
+from forecause.networks.transformer import TransformerModel
 from forecause.report.plots import attribution
 from systems import chain
 
 
 @pytest.fixture(scope="module")
 def linear(chain_windows):
-    return fit_forecaster("linear", chain_windows)[0]
+    return fit_forecaster("linear", chain_windows).forecaster
 
 
 @pytest.fixture(scope="module")
@@ -31,21 +34,21 @@ def curved():
     model = MLPModel((2, 3), MLP(hidden=8)).requires_grad_(False)
     for parameter in model.parameters():
         parameter += 0.3 * torch.randn_like(parameter)
-    return model
+    return Network(model)
 
 
 def inputs(windows):
     """What the forecaster saw, (window, source, lag)."""
-    past = windows.draw(np.arange(len(windows))).past.double().numpy()
+    past = windows.draw(np.arange(len(windows))).past.astype(np.float64)
     return past[:, ::-1].transpose(0, 2, 1)
 
 
 def test_contributions_and_the_intercept_are_the_linear_forecast(linear, chain_windows):
     found = attribution_over_time(linear, chain_windows, "c")
-    total = found["contribution"].sum(["source", "lag"]) + float(linear.get_buffer("intercept")[2])
+    total = found["contribution"].sum(["source", "lag"]) + float(linear.intercept[2])
     np.testing.assert_allclose(total, found["forecast"], atol=1e-6)
     # in the data's units, from the coefficients alone
-    weight = linear.get_buffer("weight")[2].double().numpy()[::-1].T  # (source, lag)
+    weight = linear.weight[2].astype(float)[::-1].T  # (source, lag)
     np.testing.assert_allclose(found["contribution"], weight * inputs(chain_windows), atol=1e-6)
     values = found["actual"] * found.attrs["sd"] + found.attrs["mean"]
     np.testing.assert_allclose(values, chain_windows.panel.values[2:, 2], atol=1e-5)
@@ -54,8 +57,8 @@ def test_contributions_and_the_intercept_are_the_linear_forecast(linear, chain_w
 def test_a_curved_forecasters_contributions_are_finite_differences(curved, chain_windows):
     some = chain_windows.at(np.arange(40))
     found = attribution_over_time(curved, some, "b")
-    past = some.draw(np.arange(40)).past.double()
-    model, h = curved.double(), 1e-6
+    past = torch.from_numpy(some.draw(np.arange(40)).past).double()
+    model, h = deepcopy(curved.module).double(), 1e-6
     for lag in (1, 2):
         for place, source in enumerate("abc"):
             shift = torch.zeros_like(past)
@@ -64,7 +67,6 @@ def test_a_curved_forecasters_contributions_are_finite_differences(curved, chain
             expected = slope * past[:, -lag, place]
             own = found["contribution"].sel(source=source, lag=lag)
             np.testing.assert_allclose(own, expected, atol=1e-5)
-    curved.float()
 
 
 @pytest.mark.parametrize("readout", [r for r in READOUTS if r not in ("attention", "rollout")])
@@ -85,7 +87,7 @@ def test_attention_over_time_adds_up_to_one(chain_windows):
     torch.manual_seed(0)
     model = TransformerModel((2, 3), Transformer(width=8, heads=2))
     some = chain_windows.at(np.arange(30))
-    found = attribution_over_time(model, some, "a", readout="attention")
+    found = attribution_over_time(Network(model), some, "a", readout="attention")
     np.testing.assert_allclose(found["contribution"].sum(["source", "lag"]), 1, atol=1e-5)
 
 
@@ -149,7 +151,7 @@ def test_a_run_is_read_on_its_own_scale_in_the_rows_asked_for(run):
     shifted = pd.DataFrame(chain(400) + 1, columns=list("abc"))
     new = attribution_of_run(run, "c", data=shifted)
     change = (new["forecast"] - whole["forecast"]).values
-    weight = run.forecaster.get_buffer("weight")[2].double().numpy().sum(0)
+    weight = run.forecaster.weight[2].astype(float).sum(0)
     np.testing.assert_allclose(change, (weight / run.data.sd).sum(), atol=1e-5)
 
 

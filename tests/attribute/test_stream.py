@@ -1,17 +1,15 @@
 import sys
 
 import numpy as np
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
 from forecause.attribute.relevance import RelevanceStream, relevance
 from forecause.forecast.forecaster import FitData
-from forecause.forecast.models import Linear
-from forecause.forecast.selection import seeded_build
+from forecause.forecast.linear import Linear
 
-SIGNED = torch.randn(40, 2, 3, 2, generator=torch.Generator().manual_seed(0)).double()
+SIGNED = np.random.default_rng(0).normal(size=(40, 2, 3, 2))
 
 
 def collect(parts, power=2):
@@ -24,15 +22,15 @@ def collect(parts, power=2):
 @given(cuts=st.lists(st.integers(1, 39), max_size=5, unique=True))
 @settings(max_examples=25, deadline=None)
 def test_how_samples_are_split_into_batches_does_not_matter(cuts):
-    parts = np.split(SIGNED.numpy(), sorted(cuts))
-    whole, split = collect([SIGNED]), collect([torch.tensor(p) for p in parts])
+    parts = np.split(SIGNED, sorted(cuts))
+    whole, split = collect([SIGNED]), collect(parts)
     for name in whole:
         np.testing.assert_allclose(whole[name], split[name], atol=1e-12)
 
 
 def test_the_statistics_are_those_of_all_samples_at_once():
     found = collect([SIGNED], power=2)
-    signed = SIGNED.numpy()[:, :, ::-1].transpose(0, 1, 3, 2)  # (sample, target, source, lag)
+    signed = SIGNED[:, :, ::-1].transpose(0, 1, 3, 2)  # (sample, target, source, lag)
     energy = signed**2
     np.testing.assert_allclose(found["relevance"], energy.mean(0))
     np.testing.assert_allclose(found["sd"], energy.std(0))
@@ -47,12 +45,12 @@ def test_the_statistics_are_those_of_all_samples_at_once():
 
 def test_power_one_is_the_mean_absolute_value():
     found = collect([SIGNED], power=1)
-    expected = SIGNED.abs().mean(0).numpy()[:, ::-1].transpose(0, 2, 1)
+    expected = np.abs(SIGNED).mean(0)[:, ::-1].transpose(0, 2, 1)
     np.testing.assert_allclose(found["relevance"], expected)
 
 
 def test_a_straight_model_is_read_from_one_window_as_from_all(chain_windows):
-    model = seeded_build(Linear(), chain_windows.shape, seed=0)
+    model = Linear().build(chain_windows.shape)
     model.fit(FitData(chain_windows, chain_windows, 0))
     found = relevance(model, chain_windows)
     assert found.attrs["samples"] == 1
@@ -68,7 +66,7 @@ def test_a_straight_model_is_read_from_one_window_as_from_all(chain_windows):
 
 def test_of_very_many_candidates_fewer_windows_are_read(chain_windows, monkeypatch):
     monkeypatch.setattr(sys.modules[RelevanceStream.__module__], "READ_NUMBERS", 18 * 220)
-    model = seeded_build(Linear(), chain_windows.shape, seed=0)
+    model = Linear().build(chain_windows.shape)
     assert relevance(model, chain_windows, "input-gradient").attrs["samples"] == 220
 
 

@@ -128,7 +128,7 @@ def test_a_column_has_one_role():
     with pytest.raises(fc.InputError, match="was named as time, series or domain"):
         Panel.of(data, labels=["weather"], domain="weather")
     with pytest.raises(fc.InputError, match="name no columns"):
-        Panel.of(Panel.of(data, labels=["weather"]), labels=["weather"])
+        Panel.of(Panel.of(data, labels=["weather"]), domain="weather")
 
 
 def test_weights_turn_squared_errors_into_the_brier_score_of_the_levels():
@@ -155,4 +155,4 @@ def test_numbers_alone_are_columns_of_their_own():
 def test_a_text_column_of_few_values_offers_to_be_a_label():
     panel = Panel.of({"a": np.arange(60.0), "weather": pd.Series(weather())})
     assert panel.variables == ("a",)
-    assert "--labels weather makes it a variable" in panel.notes[0]
+    assert 'labels=["weather"]) makes it a variable' in panel.notes[0]

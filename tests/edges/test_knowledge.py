@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 import forecause as fc
 from fitted import build, fit_forecaster
@@ -96,15 +95,13 @@ TABLE = pd.DataFrame(chain(1500), columns=list("abc"))
 def test_a_forbidden_input_never_reaches_the_forecast(forecaster):
     windows = Windows.of(fc.Panel.of(TABLE), 2)
     rules = Knowledge.of(forbid=["a -> b", "c <- self @ 1"]).allowed(list("abc"), 2)
-    model, losses, *_ = fit_forecaster(
-        forecaster, windows, preset="quick", allowed=allowed_inputs(rules)
-    )
+    fitted = fit_forecaster(forecaster, windows, preset="quick", allowed=allowed_inputs(rules))
+    model, losses = fitted.forecaster, fitted.losses
     past = windows.draw(np.arange(20)).past
-    changed = past.clone()
+    changed = past.copy()
     changed[:, :, 0] += 5.0
-    with torch.no_grad():
-        assert torch.equal(model(past)[:, 1], model(changed)[:, 1])
-        assert not torch.allclose(model(past)[:, 2], model(past * 0.5)[:, 2])
+    np.testing.assert_array_equal(model(past)[:, 1], model(changed)[:, 1])
+    assert not np.allclose(model(past)[:, 2], model(past * 0.5)[:, 2])
     slopes = model.jacobian(past)
     assert (slopes[:, ~allowed_inputs(rules)] == 0).all()
     assert (slopes[:, 2, 0, 1] != 0).any()  # b -> c at lag 2 is allowed
@@ -121,18 +118,17 @@ def rule(select, k):
     ("kind", "settings"), [("transformer", {}), ("deep-transformer", {"layers": 2}), ("cnn", {})]
 )
 def test_nor_that_of_a_network_whose_targets_share_their_inputs(kind, settings):
-    torch.manual_seed(0)
     model = build(kind, (2, 3), settings)
     rules = Knowledge.of(forbid=["a -> b", "c <- self @ 1"]).allowed(list("abc"), 2)
     model.constrain(allowed_inputs(rules))
-    window = Window.of(torch.randn(8, 3, 3))
+    window = Window.of(np.random.default_rng(0).normal(size=(8, 3, 3)).astype(np.float32))
     slopes = model.jacobian(window.past)
     assert (slopes[:, ~allowed_inputs(rules)] == 0).all()
-    assert (slopes[:, allowed_inputs(rules)] != 0).any(0).float().mean() > 0.9
-    model.loss(window).sum().backward()  # it learns from what it may see
-    changed = window.past.clone()
+    assert (slopes[:, allowed_inputs(rules)] != 0).any(0).mean() > 0.9
+    changed = window.past.copy()
     changed[:, :, 0] += 5.0
-    assert torch.equal(model.loss(replace(window, past=changed))[1], model.loss(window)[1])
+    errors = model.errors(replace(window, past=changed))
+    np.testing.assert_array_equal(errors[:, 1], model.errors(window)[:, 1])
 
 
 @pytest.mark.parametrize("select", ["auto", "top-k", "global-top-k", "uniform"])

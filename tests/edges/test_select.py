@@ -5,18 +5,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import false_discovery_control, norm
 
+from forecause.config.thresholds import THRESHOLDS
 from forecause.edges.select import (
-    OWN_PAST_WEIGHT,
     accepted_share,
     discounted,
     false_discovery,
     global_top_k,
-    own_past_weights,
-    q_values,
     top_k,
     uniform,
 )
 from forecause.errors import InputError
+from forecause.forecast.input_tests.false_discovery import (
+    link_q_values,
+    own_past_weights,
+)
 from forecause.graph.axes import AXES
 from forecause.regression.p_values import adjusted_p_values
 
@@ -99,10 +101,14 @@ def test_a_smaller_p_value_never_lowers_a_score(p_values):
 
 def test_weights_favour_the_own_last_value_and_leave_links_between_variables_alone():
     p_values = np.random.default_rng(1).random((4, 4, 3)) ** 3
-    plain, weighted = q_values(p_values), q_values(p_values, own_past_weights(p_values.shape))
+    plain, weighted = (
+        link_q_values(p_values),
+        link_q_values(p_values, own_past_weights(p_values.shape)),
+    )
     own = np.eye(4, dtype=bool)
     np.testing.assert_array_equal(weighted[~own], plain[~own])
-    weights = np.array([OWN_PAST_WEIGHT, 1, 1]) * 3 / (OWN_PAST_WEIGHT + 2)
+    weight = THRESHOLDS.edges.own_past_weight
+    weights = np.array([weight, 1, 1]) * 3 / (weight + 2)
     weighed = np.minimum(p_values[own] / weights, 1)
     np.testing.assert_allclose(
         weighted[own], false_discovery_control(weighed.ravel()).reshape(weighed.shape)
@@ -112,7 +118,7 @@ def test_weights_favour_the_own_last_value_and_leave_links_between_variables_alo
 def test_what_is_not_tested_takes_no_weight():
     p_values = np.random.default_rng(2).random((3, 3, 2))
     p_values[0] = np.nan
-    weighted = q_values(p_values, own_past_weights(p_values.shape))
+    weighted = link_q_values(p_values, own_past_weights(p_values.shape))
     assert np.isnan(weighted[0]).all()
     tested = np.stack([p_values[1, 1], p_values[2, 2]]) / [12 / 7, 2 / 7]
     expected = false_discovery_control(np.minimum(tested, 1).ravel())
@@ -133,7 +139,7 @@ def tables(effect, links, many=400, seed=0):
 def test_no_more_is_false_than_was_accepted(effect, links):
     false, accepted = [], []
     for p_values, true in tables(effect, links):
-        q = q_values(p_values)
+        q = link_q_values(p_values)
         accepted.append(accepted_share(q, 0.05, 0.1))
         chosen = (q <= accepted[-1]) & ~np.eye(10, dtype=bool)[..., None]
         false.append((chosen & ~true).sum() / max(chosen.sum(), 1))
@@ -141,8 +147,8 @@ def test_no_more_is_false_than_was_accepted(effect, links):
 
 
 def test_weak_links_are_met_with_the_looser_level_and_strong_ones_with_the_usual():
-    weak = [accepted_share(q_values(p), 0.05, 0.1) for p, _ in tables(3.0, 25, many=50)]
-    strong = [accepted_share(q_values(p), 0.05, 0.1) for p, _ in tables(6.0, 25, many=50)]
+    weak = [accepted_share(link_q_values(p), 0.05, 0.1) for p, _ in tables(3.0, 25, many=50)]
+    strong = [accepted_share(link_q_values(p), 0.05, 0.1) for p, _ in tables(6.0, 25, many=50)]
     assert np.mean(weak) > 0.095
     assert np.mean(strong) < 0.055
 
@@ -150,6 +156,6 @@ def test_weak_links_are_met_with_the_looser_level_and_strong_ones_with_the_usual
 def test_a_table_without_links_gets_one_no_more_often_than_the_usual_level_says():
     drawn = []
     for p_values, _ in tables(0.0, 0, many=1000):
-        q = q_values(p_values)[~np.eye(10, dtype=bool)]
-        drawn.append((q <= accepted_share(q_values(p_values), 0.05, 0.1)).any())
+        q = link_q_values(p_values)[~np.eye(10, dtype=bool)]
+        drawn.append((q <= accepted_share(link_q_values(p_values), 0.05, 0.1)).any())
     assert np.mean(drawn) < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 1000)

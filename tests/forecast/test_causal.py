@@ -8,7 +8,8 @@ from forecause.data import Panel
 from forecause.data.variables import Label
 from forecause.data.windows import Windows
 from forecause.forecast.additive import Additive
-from forecause.forecast.causal import Causal, Refit
+from forecause.forecast.causal import Causal
+from forecause.forecast.causal_fit import Refit
 from forecause.forecast.forecaster import FitData
 from forecause.forecast.guard import fit_causal, guard, own_past_losses
 from forecause.forecast.lasso import Lasso
@@ -275,6 +276,21 @@ def test_every_domain_has_its_own_causes():
     np.testing.assert_array_equal(again.residual_domain, model.residual_domain)
 
 
+def test_several_series_are_learned_from_together():
+    one, other = chain(300), chain(300, seed=1)
+    windows = Windows.of(Panel.from_arrays([one, other], NAMES), 2)
+    assert len(windows) == 2 * 298
+    lines = ForecastOptions(forecaster="linear")
+
+    def slope(causal):
+        return causal.forecaster.member_of(1).weight[1, -1, 0]
+
+    causal = fit_causal(windows, graph_of(EDGES), dense(windows), lines)
+    alone = [slope(causal_of(values, EDGES, lines)) for values in (one, other)]
+    assert min(alone) < slope(causal) < max(alone)
+    assert len(causal.forecaster.residuals) == len(windows)
+
+
 def test_a_label_is_one_cause_and_one_target():
     rng = np.random.default_rng(4)
     level = rng.integers(3, size=900)
@@ -329,3 +345,11 @@ def test_the_guard_compares_what_it_has_not_learned_from():
     final = guard(refit, fitted.forecaster).forecaster
     past = np.ones((1, 2, 3), dtype=np.float32)
     assert (early_only(past) != final(past)).any()  # the last fifth is learned from in the end
+
+
+def test_it_cannot_be_asked_for_by_name():
+    from forecause.errors import InputError
+    from forecause.forecast.causal import CausalSettings
+
+    with pytest.raises(InputError, match="'causal' is fitted by every run"):
+        CausalSettings.of_preset("default")

@@ -1,11 +1,10 @@
 """Claims about the dictionary as a forecaster."""
 
 import numpy as np
-import torch
 
 import forecause as fc
 from fitted import fit_forecaster
-from forecause.forecast.models.dictionary import fit_dictionaries
+from forecause.forecast.dictionary import fit_dictionaries
 from forecause.regression.scan import InputGroups
 from systems import windows_of
 
@@ -22,12 +21,13 @@ def test_its_forecast_is_that_of_the_search_it_came_from():
     model = fit_forecaster("dictionary", windows, held_out=0.2).forecaster.member_of(3)
     early = windows.split(0.2)[0]
     batch = early.draw(np.arange(len(early)))
-    inputs = batch.past.flip(1).flatten(1).double().numpy()  # lag 1 first, as it is searched
+    latest_first = batch.past[:, ::-1]  # as it is searched
+    inputs = latest_first.reshape(len(batch), -1).astype(np.float64)
     lags = [np.array([v, v + 4]) for v in range(4)]
-    targets = batch.target.double().numpy()
+    targets = batch.target.astype(np.float64)
     found = fit_dictionaries(inputs, targets, InputGroups.single(8), lags)
     expected = np.stack([one.predict(inputs) for one in found], axis=1)
-    forecast = model.forecast(batch).numpy()
+    forecast = model.forecast(batch)
     np.testing.assert_allclose(forecast, expected, atol=1e-3)
     assert found[3].atoms
     assert np.corrcoef(forecast[:, 3], targets[:, 3])[0, 1] > 0.8
@@ -46,15 +46,15 @@ def test_its_gradient_is_its_slope():
     batch = windows.draw(np.arange(50))
     slopes = model.jacobian(batch.past)[:, 3, 0]
     for source in range(4):
-        moved = batch.past.clone()
+        moved = batch.past.copy()
         moved[:, 0, source] += 1e-2
         change = (model(moved) - model(batch.past))[:, 3] / 1e-2
-        torch.testing.assert_close(slopes[:, source], change, atol=0.05, rtol=0.05)
+        np.testing.assert_allclose(slopes[:, source], change, atol=0.05, rtol=0.05)
 
 
 def test_what_is_forbidden_is_not_read():
     windows = windows_of(product_of_three(), 1)
-    allowed = torch.ones(4, 1, 4, dtype=torch.bool)
+    allowed = np.ones((4, 1, 4), dtype=bool)
     allowed[3, 0, 0] = False
     model = fit_forecaster("dictionary", windows, allowed=allowed).forecaster
     past = windows.draw(np.arange(100)).past

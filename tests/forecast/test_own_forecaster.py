@@ -6,10 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from torch import nn
 
 import forecause as fc
 from forecause.config import ForecasterSpec
-from forecause.forecast.backward import PLAIN
+from forecause.forecast.rules import PLAIN
+from forecause.networks.settings import TrainedSettings
+from forecause.networks.training import Trained
 from systems import chain
 
 VARIABLES = ["a", "b", "c"]
@@ -29,18 +32,40 @@ class HalfSettings(fc.ForecasterSettings):
 
 
 class Half(fc.Forecaster):
+    state_names = ("slope",)  # what is saved
+
     def __init__(self, shape, settings):
         super().__init__(shape, settings)
-        self.register_buffer("slope", torch.zeros(self.n_variables, self.n_variables))
+        self.slope = np.zeros((self.n_variables, self.n_variables))
 
     def forward(self, past, rules=PLAIN, domain=None):
-        return past[:, -1] @ self.get_buffer("slope").T
+        return past[:, -1] @ self.slope.T
 
     def fit(self, fit_data):
         window = fit_data.windows.draw(np.arange(len(fit_data.windows)))
-        fitted = torch.linalg.lstsq(window.past[:, -1], window.target).solution
-        self.get_buffer("slope").copy_(self.settings.factor * fitted.T)
+        fitted = np.linalg.lstsq(window.past[:, -1], window.target)[0]
+        self.slope = self.settings.factor * fitted.T
         self.estimate_noise(fit_data.held_out)
+
+
+class ScaledSettings(TrainedSettings):
+    """A network of one's own: a torch module behind the same settings."""
+
+    kind: ClassVar[str] = "scaled"
+
+    def module(self, shape):
+        return Scaled(shape, self)
+
+
+class Scaled(Trained):
+    """A line of every variable's own latest value, learned by gradient descent."""
+
+    def __init__(self, shape, settings):
+        super().__init__(shape, settings)
+        self.scale = nn.Parameter(torch.zeros(self.n_variables))
+
+    def forward(self, past, rules=PLAIN, domain=None):
+        return past[:, -1] * self.scale
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +87,28 @@ def test_it_comes_back_from_disk_with_its_settings(run, tmp_path):
     again = fc.load(run.save(tmp_path / "run"))
     assert again.forecaster.settings == run.forecaster.settings == HalfSettings(factor=0.4)
     assert again.config.forecasting.forecaster == HalfSettings(factor=0.4)
-    past = torch.randn(5, 2, 3)
-    torch.testing.assert_close(again.forecaster(past), run.forecaster(past))
+    past = np.random.default_rng(0).normal(size=(5, 2, 3))
+    np.testing.assert_array_equal(again.forecaster(past), run.forecaster(past))
+
+
+def test_without_slopes_of_its_own_they_are_measured(run):
+    past = np.random.default_rng(0).normal(size=(5, 2, 3))
+    slopes = run.forecaster.jacobian(past)
+    np.testing.assert_allclose(slopes[:, :, 1], np.broadcast_to(run.forecaster.slope, (5, 3, 3)))
+    assert not slopes[:, :, 0].any()
+
+
+def test_a_network_of_ones_own_is_trained_and_saved(tmp_path):
+    rng = np.random.default_rng(0)
+    values = np.zeros((400, 2))
+    for row in range(1, 400):
+        values[row] = [0.8, -0.5] * values[row - 1] + rng.normal(size=2)
+    brief = ScaledSettings().trained_with(max_steps=300, learning_rate=0.02)
+    own = fc.discover(values, 1, forecaster=brief)
+    np.testing.assert_allclose(own.forecaster.state()["scale"], [0.8, -0.5], atol=0.12)
+    again = fc.load(own.save(tmp_path / "run"))
+    past = rng.normal(size=(5, 1, 2)).astype(np.float32)
+    np.testing.assert_array_equal(again.forecaster(past), own.forecaster(past))
 
 
 def test_it_can_be_asked_for_by_its_name(run):

@@ -12,13 +12,15 @@ from safetensors.torch import load_file, save_file
 from forecause.attribute import relevance
 from forecause.data import Panel, Windows
 from forecause.errors import InputError, MissingExtra
-from forecause.forecast.backward import ATTN_LRP
 from forecause.forecast.forecaster import FitData, squared_errors
-from forecause.forecast.models import chronos
-from forecause.forecast.models.chronos import Chronos, ChronosModel
-from forecause.forecast.models.chronos_base import checksum
-from forecause.forecast.training.loop import TrainingSettings
+from forecause.forecast.rules import ATTN_LRP
+from forecause.networks import chronos
+from forecause.networks.chronos import ChronosModel
+from forecause.networks.chronos_base import checksum
+from forecause.networks.network import Network
+from forecause.networks.settings import Chronos, TrainingSettings
 from systems import edge_set
+from tensors import drawn
 
 PATCH, STEPS, VARIABLES = 4, 8, 3
 MEDIAN = 1  # among the quantiles below
@@ -125,9 +127,9 @@ def test_permuting_variates_with_their_embeddings_permutes_the_relevance(base_fo
     names = ["a", "b", "c"]
     forecaster, permuted = zero_shot(base_folder), zero_shot(base_folder)
     permuted.node.data = forecaster.node.data[order]
-    found = relevance(forecaster, Windows.of(Panel.from_arrays([rows], names), STEPS))
+    found = relevance(Network(forecaster), Windows.of(Panel.from_arrays([rows], names), STEPS))
     panel = Panel.from_arrays([rows[:, order]], [names[i] for i in order])
-    moved = relevance(permuted, Windows.of(panel, STEPS)).sel(target=names, source=names)
+    moved = relevance(Network(permuted), Windows.of(panel, STEPS)).sel(target=names, source=names)
     np.testing.assert_allclose(moved["relevance"], found["relevance"], rtol=1e-3, atol=1e-7)
 
 
@@ -214,14 +216,14 @@ def fine_tuned(base_folder) -> tuple[ChronosModel, Windows]:
 
 def test_fine_tuning_finds_the_one_cross_edge(fine_tuned):
     forecaster, late = fine_tuned
-    found = relevance(forecaster, late.at(np.arange(200)))["relevance"]
+    found = relevance(Network(forecaster), late.at(np.arange(200)))["relevance"]
     cross = {
         (source, target, lag): float(found.sel(source=source, target=target, lag=lag))
         for source, target in [("a", "b"), ("b", "a")]
         for lag in range(1, STEPS + 1)
     }
     assert max(cross, key=cross.__getitem__) == ("a", "b", 3)
-    assert float(squared_errors(forecaster, late).mean(0)[1]) < 0.7  # 1 is the variance
+    assert float(squared_errors(Network(forecaster), late).mean(0)[1]) < 0.7  # 1 is the variance
 
 
 def test_fine_tuning_leaves_the_base_alone(fine_tuned, base_folder):
@@ -313,7 +315,7 @@ def test_the_adapter_round_trips_and_holds_nothing_else(fine_tuned, base_folder,
     settings = Chronos(**json.loads(forecaster.settings.model_dump_json()))
     again = ChronosModel(late.shape, settings)
     again.load_state_dict(load_file(tmp_path / "adapter.safetensors"))
-    window = late.draw(np.arange(10))
+    window = drawn(late, 10)
     assert torch.equal(again.forecast(window), forecaster.forecast(window))
     assert torch.equal(again.log_likelihood(window), forecaster.log_likelihood(window))
     size = (tmp_path / "adapter.safetensors").stat().st_size

@@ -1,10 +1,10 @@
 import pytest
 import torch
 
-from forecause.data.windows import Window
-from forecause.forecast.forecaster import parameter_count
-from forecause.forecast.models.deep_transformer import DeepTransformer, DeepTransformerModel
-from forecause.forecast.training.loop import passes
+from forecause.networks.deep_transformer import DeepTransformerModel
+from forecause.networks.network import TensorWindow, parameter_count
+from forecause.networks.settings import DeepTransformer
+from forecause.networks.training import passes
 
 
 def make(settings, shape=(3, 2), seed=0):
@@ -58,10 +58,10 @@ def test_teacher_forcing_learns_from_every_step():
     model = make(PAPER)
     window = torch.randn(6, 4, 2, dtype=torch.float64)
     errors = model.forecasts(window[:, :-1]) - window[:, 1:]
-    torch.testing.assert_close(model.loss(Window.of(window)), errors.square().mean((0, 1)))
+    torch.testing.assert_close(model.loss(TensorWindow.of(window)), errors.square().mean((0, 1)))
     last_only = make(SMALL)
     expected = (last_only(window[:, :-1]) - window[:, -1]).square().mean(0)
-    torch.testing.assert_close(last_only.loss(Window.of(window)), expected)
+    torch.testing.assert_close(last_only.loss(TensorWindow.of(window)), expected)
 
 
 def test_attention_weights_sum_to_one_and_stay_out_of_the_future():
@@ -118,7 +118,7 @@ def test_outputs_and_gradients_equal_those_of_plain_pytorch(layers):
     torch.testing.assert_close(model(rows[:, :-1]), forecasts[:, -1])
     (forecasts - rows[:, 1:]).square().mean((0, 1)).sum().backward()
     model.head.zero_grad()
-    model.loss(Window.of(rows)).sum().backward()
+    model.loss(TensorWindow.of(rows)).sum().backward()
     for ours, theirs in zip(model.blocks, stack.layers, strict=True):
         three = (ours.query, ours.key, ours.value)
         expected = theirs.self_attn.in_proj_weight.grad
@@ -131,7 +131,7 @@ def test_outputs_and_gradients_equal_those_of_plain_pytorch(layers):
 
 def test_gradients_of_the_parts_of_a_batch_add_up_to_its_gradient():
     model = make(PAPER, shape=(20, 16))  # 320 tokens: five windows a pass
-    window = Window.of(torch.randn(12, 21, 16, dtype=torch.float64))
+    window = TensorWindow.of(torch.randn(12, 21, 16, dtype=torch.float64))
     found = list(passes(model, window))
     assert [len(part) for part, _ in found] == [5, 5, 2]
     for part, share in found:

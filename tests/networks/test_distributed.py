@@ -11,7 +11,7 @@ import torch
 
 import forecause as fc
 import ranks_script
-from forecause.forecast.training.distributed import Ranks
+from forecause.networks.distributed import Ranks
 from systems import bent_chain
 
 LOCAL = Path(ranks_script.__file__).parent

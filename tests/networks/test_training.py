@@ -4,16 +4,18 @@ import torch
 from torch import nn
 
 from forecause.errors import TrainingError
-from forecause.forecast.backward import PLAIN
-from forecause.forecast.forecaster import FitData, Forecaster, squared_errors
-from forecause.forecast.models.linear import Linear
-from forecause.forecast.models.mlp import MLP, MLPModel
-from forecause.forecast.training.loop import TrainingSettings, train
+from forecause.forecast.forecaster import FitData, squared_errors
+from forecause.forecast.linear import Linear
+from forecause.forecast.rules import PLAIN
+from forecause.networks.mlp import MLPModel
+from forecause.networks.network import Network, NetworkModule
+from forecause.networks.settings import MLP, TrainingSettings
+from forecause.networks.training import train
 from heard import Heard
 from systems import windows_of
 
 
-class Constant(Forecaster):
+class Constant(NetworkModule):
     """Forecasts one learnable number per target, and counts its training steps."""
 
     def __init__(self, shape, start=0.0):
@@ -28,9 +30,6 @@ class Constant(Forecaster):
         self.steps += 1
         return super().loss(window)
 
-    def fit(self, fit_data):
-        raise NotImplementedError
-
 
 @pytest.fixture(scope="module")
 def noise():
@@ -41,11 +40,11 @@ def test_the_weights_kept_are_the_best_on_held_out_windows_not_the_last(noise):
     early, late = noise
     torch.manual_seed(0)
     model = MLPModel(early.shape, MLP(hidden=64))
-    start = squared_errors(model, late).mean(0)
+    start = squared_errors(Network(model), late).mean(0)
     settings = TrainingSettings(max_steps=800, patience=100, learning_rate=1e-2)
     train(model, FitData(early, late), settings)
     # pure noise: every step overfits, so nothing may be worse than the start
-    assert (squared_errors(model, late).mean(0) <= start + 1e-6).all()
+    assert (squared_errors(Network(model), late).mean(0) <= start + 1e-6).all()
 
 
 def test_training_stops_when_the_held_out_loss_has_stalled(noise):
@@ -58,7 +57,7 @@ def test_training_stops_when_the_held_out_loss_has_stalled(noise):
 
 def ideal(windows):
     """The errors of forecasting noise by its mean, 0."""
-    return windows.draw(np.arange(len(windows))).target.square()
+    return windows.draw(np.arange(len(windows))).target ** 2
 
 
 def test_a_model_far_behind_its_rival_gives_up(noise):

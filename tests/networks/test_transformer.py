@@ -4,15 +4,17 @@ import numpy as np
 import pytest
 import torch
 
-from forecause.forecast.backward import ATTN_LRP, CP_LRP, PLAIN
 from forecause.forecast.forecaster import FitData
-from forecause.forecast.models.deep_transformer import DeepTransformer, DeepTransformerModel
-from forecause.forecast.models.transformer import Transformer, TransformerModel
+from forecause.forecast.rules import ATTN_LRP, CP_LRP, PLAIN
+from forecause.networks.deep_transformer import DeepTransformerModel
+from forecause.networks.settings import DeepTransformer, Transformer
+from forecause.networks.transformer import TransformerModel
+from tensors import drawn
 
 SHARED = ("norm_attention", "norm_network", "query", "value", "mix", "expand", "shrink")
 
 
-def twins(domains=0):
+def same_weights(domains=0):
     """The same weights in both forms."""
     torch.manual_seed(0)
     settings = DeepTransformer(
@@ -46,7 +48,7 @@ def some_domains(domains):
 
 @pytest.mark.parametrize("domains", [0, 3])
 def test_it_forecasts_what_tokens_written_out_do(domains):
-    one, deep = twins(domains)
+    one, deep = same_weights(domains)
     past, domain = some_past(), some_domains(domains)
     torch.testing.assert_close(one(past, domain=domain), deep(past, domain=domain))
     weights, every = (model.attentions(past, domain)[0] for model in (one, deep))
@@ -56,14 +58,14 @@ def test_it_forecasts_what_tokens_written_out_do(domains):
 @pytest.mark.parametrize("domains", [0, 3])
 @pytest.mark.parametrize("rules", [PLAIN, ATTN_LRP, CP_LRP])
 def test_its_slopes_are_those_of_tokens_written_out(rules, domains):
-    one, deep = twins(domains)
+    one, deep = same_weights(domains)
     past, domain = some_past(), some_domains(domains)
     slopes, every = (model.jacobian(past, rules, domain) for model in (one, deep))
     torch.testing.assert_close(slopes, every)
 
 
 def test_a_forbidden_input_is_held_at_its_mean():
-    one, deep = twins()
+    one, deep = same_weights()
     allowed = torch.rand(3, 4, 3) < 0.6
     one.constrain(allowed)
     deep.constrain(allowed)
@@ -109,8 +111,7 @@ def test_it_learns_a_chain(chain_windows):
     model = TransformerModel((2, 3), Transformer(width=16, training=training))
     early, late = chain_windows.split(0.2)
     model.fit(FitData(early, late))
-    window = torch.cat([batch.rows for batch in late.batches(1000)])
-    mse = (model(window[:, :-1]) - window[:, -1]).square().mean(0).detach().numpy()
+    mse = model.errors(drawn(late)).mean(0).detach().numpy()
     # the share of each variable's variance that is noise: 1, 1 / 1.64, about 1 / 2.1
     assert mse[1] == pytest.approx(1 / 1.64, abs=0.06)
     assert mse[2] < 0.56

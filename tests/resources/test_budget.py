@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 import forecause as fc
 from forecause.config import parse_budget
 from forecause.errors import InputError
-from forecause.forecast.models.deep_transformer import DeepTransformer
-from forecause.forecast.models.linear import Linear
-from forecause.forecast.models.mlp import MLP
-from forecause.forecast.models.transformer import Transformer
+from forecause.forecast.linear import Linear
+from forecause.networks.settings import MLP, DeepTransformer, Transformer
 from forecause.resources.cost import LEAST_EFFORT, USEFUL_STEPS, Cost, plan_for
 from systems import chain
 

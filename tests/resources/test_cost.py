@@ -7,8 +7,10 @@ import pytest
 
 from forecause.data import Panel, Windows
 from forecause.errors import InputError
-from forecause.forecast.models import MLP, Additive, Linear
+from forecause.forecast.additive import Additive
+from forecause.forecast.linear import Linear
 from forecause.method import discover
+from forecause.networks.settings import MLP
 from forecause.resources.cost import (
     SCREEN_SHARE,
     Cost,

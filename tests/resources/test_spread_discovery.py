@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 import xarray as xr
 
 import errands
@@ -14,12 +13,12 @@ import forecause as fc
 from forecause.config import Config
 from forecause.data import scratch
 from forecause.errors import InputError
-from forecause.forecast.training import by_blocks
 from forecause.method import Run, run_method
+from forecause.networks import by_blocks
 from forecause.regression import screen
 from forecause.resources.over_ray import RayHelpers
 from forecause.resources.workers import WorkerDied
-from forecause.work_sharing import helped_by, spread
+from forecause.work_sharing import helped_by, parallel_map
 
 
 @dataclass
@@ -47,15 +46,15 @@ def assert_same(run, other):
 
 def test_pieces_come_in_order_and_an_error_is_that_of_its_piece(ray):
     with helped_by(RayHelpers(ray)):
-        assert list(spread(errands.plus, 10, [2, 1, 0])) == [12, 11, 10]
+        assert list(parallel_map(errands.plus, 10, [2, 1, 0])) == [12, 11, 10]
         with pytest.raises(InputError, match=r"^three$"):
-            list(spread(errands.plus, 10, [1, 3, 2]))
-    assert list(spread(errands.plus, 10, [2, 1, 0])) == [12, 11, 10]
+            list(parallel_map(errands.plus, 10, [1, 3, 2]))
+    assert list(parallel_map(errands.plus, 10, [2, 1, 0])) == [12, 11, 10]
 
 
 def test_a_piece_that_always_kills_its_worker_ends_the_run_with_a_sentence(ray):
     with helped_by(RayHelpers(ray)), pytest.raises(WorkerDied, match="piece 1 died 3 times"):
-        list(spread(errands.kill, None, [0, 1]))
+        list(parallel_map(errands.kill, None, [0, 1]))
 
 
 def test_a_system_for_learners_is_the_same_whoever_dies_on_the_way(ray, tmp_path):
@@ -101,12 +100,12 @@ class TestNetworks:
         assert dead is None or dead.exists()
         here = run_method(system.panel, config, Run())
         assert_same(spread_out, here)
-        for name, weight in here.forecaster.state_dict().items():
-            assert torch.equal(weight, spread_out.forecaster.state_dict()[name])
+        for name, weight in here.forecaster.state().items():
+            np.testing.assert_array_equal(weight, spread_out.forecaster.state()[name])
 
     def test_the_fits_of_own_tests_and_of_a_cross_fit(self, ray, tmp_path):
         asked = {"forecaster": self.MLP, "select": "fdr", "cross_fit": 2}
-        self.assert_spread(ray, asked, "_fit_on_its_way", tmp_path / "dead")
+        self.assert_spread(ray, asked, "_remote_fit", tmp_path / "dead")
 
     def test_blocks_of_targets(self, ray, tmp_path, monkeypatch):
         monkeypatch.setattr(by_blocks, "TARGETS_TOGETHER", 2)

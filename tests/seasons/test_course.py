@@ -10,12 +10,12 @@ import pytest
 import forecause as fc
 from forecause.config import Config
 from forecause.data.panel import Panel
+from forecause.errors import InputError
 from forecause.seasons.course import TimeCourse, positions_of, time_taken_out
 from forecause.seasons.cycles import calendar_periods
 from forecause.seasons.piece_tests import step_f_values, wave_f_values
 from forecause.seasons.search import find_time_terms
 from forecause.seasons.terms import Cycle, TimeTerms
-from forecause.errors import InputError
 
 Array = npt.NDArray[np.float64]
 

@@ -226,8 +226,6 @@ class Inputs:
             "table.parquet": parquet.getvalue(),
             "graph.json": graph.to_json().encode(),
             "edges.csv": graph.to_csv().encode(),
-            "graph.dot": graph.to_dot().encode(),
-            "graph.graphml": graph.to_graphml().encode(),
         }
 
 

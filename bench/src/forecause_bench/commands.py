@@ -1,7 +1,7 @@
 """The commands of this package: `forecause bench` and `forecause pretrain`.
 
-The product's command calls them where this package is installed (forecause.cli.commands). Only typer
-is imported at the top; everything else when a command runs, so that --help is instant.
+The product's command calls them where this package is installed, see forecause.cli.commands. Only
+typer is imported at the top; everything else when a command runs, so that --help is instant.
 """
 
 from __future__ import annotations

@@ -19,9 +19,8 @@ from rich.console import Console
 
 from forecause.data.windows import Windows
 from forecause.forecast.forecaster import WATCHED, FitData, Forecaster, squared_errors
-from forecause.forecast.models.deep_transformer import DeepTransformer
-from forecause.forecast.models.linear import Linear
-from forecause.forecast.selection import seeded_build
+from forecause.forecast.linear import Linear
+from forecause.networks.settings import DeepTransformer
 from forecause.progress import Progress
 from forecause.simulation import simulate
 from forecause_bench.document import Block, Lines, Paragraph, Table, Text, to_markdown
@@ -77,7 +76,7 @@ def measure(steps: int, rows: int = ROWS, seed: int = 0) -> tuple[list[Point], f
     var.fit(FitData(early, late))
     best = _loss(var, late)
     settings = DeepTransformer().trained_with(max_steps=steps, rounds=0)
-    model = seeded_build(settings, windows.shape, seed)
+    model = settings.seeded_build(windows.shape, seed)
     curve = Curve(model, late, best, steps)
     model.fit(FitData(early, late, seed, curve))
     return curve.points, best

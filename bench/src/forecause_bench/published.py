@@ -18,10 +18,10 @@ from forecause.data.panel import Panel
 from forecause.data.windows import Windows
 from forecause.edges.select import global_top_k, top_k, uniform
 from forecause.forecast.forecaster import Forecaster
-from forecause.forecast.models.deep_transformer import DeepTransformer
 from forecause.forecast.selection import FitContext, fit_best
 from forecause.graph import LaggedGraph
 from forecause.graph.lagged import with_domains
+from forecause.networks.settings import DeepTransformer
 from forecause_bench.methods import Answer
 from forecause_bench.studies import past_latents, with_edges_now
 

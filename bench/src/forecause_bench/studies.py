@@ -14,11 +14,9 @@ from forecause.data.panel import Panel
 from forecause.data.streams import moments_of, past_and_targets, place_knots
 from forecause.data.windows import Windows
 from forecause.discovery import Discovery
-from forecause.edges.reading import LEAST_SHARE
 from forecause.edges.select import false_discovery
-from forecause.edges.select import q_values as adjusted
-from forecause.forecast.models.additive import Additive, AdditiveModel
-from forecause.forecast.models.separate import MANY
+from forecause.forecast.additive import Additive, AdditiveModel
+from forecause.forecast.input_tests.false_discovery import link_q_values as adjusted
 from forecause.forecast.selection import (
     FitContext,
     closed_forms,
@@ -28,6 +26,7 @@ from forecause.forecast.selection import (
 from forecause.graph import LaggedGraph, empty_scores
 from forecause.graph.axes import by_lag
 from forecause.method import discover
+from forecause.networks.settings import MANY
 from forecause.refine.instantaneous import refine_instantaneous
 from forecause.refine.latent import refine_latent
 from forecause.regression import screen
@@ -58,7 +57,7 @@ def error_levels(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
 def _levels(panel: Panel, max_lag: int, seed: int) -> tuple[list[Answer], Discovery]:
     found = discover(panel, max_lag, seed=seed, device="cpu")
     statistics = found.relevance
-    least = statistics.get("least_share", LEAST_SHARE)
+    least = statistics.get("least_share", found.config.thresholds.edges.least_share)
     alarm = {"misfit": float(any(alert.code == "misfit" for alert in found.alerts))}
     answers = []
     for fdr in (0.02, 0.05, 0.1, 0.2):

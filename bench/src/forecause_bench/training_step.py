@@ -20,8 +20,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from forecause.config import ForecasterSpec
 from forecause.data.windows import Window
 from forecause.forecast.forecaster import Forecaster
-from forecause.forecast.selection import seeded_build
-from forecause.forecast.training.loop import TrainedSettings, backward
+from forecause.networks.settings import TrainedSettings
+from forecause.networks.training import backward
 from forecause.resources.cost import best_of, matmul_speed
 
 SHOWN = 5  # of the costliest kinds of operation
@@ -55,7 +55,7 @@ def measure(kind: str, preset: str, shape: tuple[int, int]) -> Speed:
     """Time a model of this shape (max_lag, variables) on random windows."""
     settings = ForecasterSpec.named(kind).of_preset(preset).sized(shape[0] * shape[1])
     assert isinstance(settings, TrainedSettings)
-    model = seeded_build(settings, shape, seed=0)
+    model = settings.seeded_build(shape, seed=0)
     training = settings.training
     batch = Window.of(torch.randn(training.batch_size, shape[0] + 1, shape[1]))
     step = training_step(model, batch)
@@ -72,7 +72,7 @@ def compiled(kind: str, preset: str, shape: tuple[int, int]) -> str:
     """What torch.compile costs once and makes of a step."""
     settings = ForecasterSpec.named(kind).of_preset(preset).sized(shape[0] * shape[1])
     assert isinstance(settings, TrainedSettings)
-    model = seeded_build(settings, shape, seed=0)
+    model = settings.seeded_build(shape, seed=0)
     batch = Window.of(torch.randn(settings.training.batch_size, shape[0] + 1, shape[1]))
     plain = best_of(training_step(model, batch), 30)
     model.loss = torch.compile(model.loss)  # type: ignore[method-assign]

@@ -13,13 +13,11 @@ from forecause.data.panel import Panel
 from forecause.data.windows import Windows
 from forecause.edges.reading import READ_WINDOWS
 from forecause.edges.select import uniform
+from forecause.forecast.additive import Additive
 from forecause.forecast.forecaster import FitData, ForecasterSettings, squared_errors
-from forecause.forecast.models import Additive, Linear, Transformer
-from forecause.forecast.models.pretrained import Pretrained
-from forecause.forecast.models.pretrained.network import NetworkSettings
-from forecause.forecast.selection import seeded_build
-from forecause.forecast.training.loop import QUICK_STEPS
+from forecause.forecast.linear import Linear
 from forecause.graph.lagged import LaggedGraph
+from forecause.networks.settings import QUICK_STEPS, ContextSettings, Pretrained, Transformer
 from forecause_bench.methods import Answer
 
 HELD_OUT = 0.2
@@ -41,7 +39,7 @@ def transfer_arms(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
     sample = windows.sample(READ_WINDOWS, np.random.default_rng(seed))
     answers = []
     for label, settings in _arms().items():
-        model = seeded_build(settings, windows.shape, seed)
+        model = settings.seeded_build(windows.shape, seed)
         start = time.perf_counter()
         model.fit(FitData(early, tuning, seed))
         took = time.perf_counter() - start
@@ -56,7 +54,7 @@ def _arms() -> dict[str, ForecasterSettings]:
     weights = os.environ.get(WEIGHTS)
     zero_shot = _changed(Pretrained.zero_shot(), weights=weights)
     tuned = _changed(Pretrained(), weights=weights)
-    untaught: dict[str, Any] = {"weights": None, "network": NetworkSettings()}
+    untaught: dict[str, Any] = {"weights": None, "network": ContextSettings()}
     longer = tuned.training.model_copy(update=LONGER)
     return {
         "zero-shot, no node vectors": _changed(zero_shot, node_scale=0.0),

@@ -23,9 +23,13 @@ from scipy.special import stdtr
 
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows
-from forecause.edges import edge_tests
 from forecause.edges.reading import usual_fdr
-from forecause.edges.select import accepted_share, own_past_weights, q_values
+from forecause.edges.select import accepted_share
+from forecause.forecast.input_tests.closed_form import closed_form_tests
+from forecause.forecast.input_tests.false_discovery import link_q_values as q_values
+from forecause.forecast.input_tests.false_discovery import own_past_weights
+from forecause.forecast.input_tests.protocol import TestRequest
+from forecause.graph.axes import empty_scores
 from forecause.graph.lagged import LaggedGraph
 from forecause.simulation import simulate
 from forecause_bench.calibration import MECHANISMS
@@ -93,7 +97,8 @@ def edges_of(graph: LaggedGraph) -> Mask:
 def choices(table: Table) -> dict[str, Choice]:
     """The edges of a table by every rule."""
     windows = Windows.of(table.panel, MAX_LAG)
-    p_values = np.asarray(edge_tests(windows)["p_value"].values)
+    nothing = empty_scores(windows.panel.variables, windows.max_lag).astype(bool)
+    p_values = closed_form_tests(TestRequest(windows, ~nothing, nothing)).p_value
     weighted = q_values(p_values, own_past_weights(p_values.shape))
     usual = accepted_share(weighted, *usual_fdr(len(windows)))
     oracle = q_values(oracle_p_values(windows, table.true))

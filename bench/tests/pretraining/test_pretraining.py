@@ -9,8 +9,9 @@ from safetensors.torch import load_file
 
 import forecause as fc
 from forecause.errors import InputError
-from forecause.forecast.models.pretrained.network import ContextNetwork, NetworkSettings
-from forecause.forecast.models.pretrained.weights import load_network
+from forecause.networks.pretrained.network import ContextNetwork
+from forecause.networks.pretrained.weights import load_network
+from forecause.networks.settings import ContextSettings
 from forecause_bench import pretraining as module
 from forecause_bench.pretraining import check, pretrain
 from forecause_bench.pretraining.systems import (
@@ -50,7 +51,7 @@ def trained(tmp_path_factory):
 
 def test_a_short_run_forecasts_new_systems_better_than_before_it_and_than_the_mean(trained):
     _, record = trained
-    untrained = check(ContextNetwork(NetworkSettings(**TINY["network"])))
+    untrained = check(ContextNetwork(ContextSettings(**TINY["network"])))
     for count in ("100", "200"):
         assert record["check"][count]["network"] < untrained[count]["network"]
         assert record["check"][count]["network"] < 1.0  # what the mean gets

@@ -85,7 +85,6 @@ class ForecasterSpec(Settings):
     head_names: ClassVar[tuple[str, ...]] = ("mse",)  # what it can learn of the distribution
     readouts: ClassVar[tuple[str, ...]] = WITHOUT_ATTENTION
     has_gradient: ClassVar[bool] = True  # else its tests tell the relevance
-    own_tests: ClassVar[bool] = False  # `auto` chooses edges by its own tests, not closed forms
     can_be_sparse: ClassVar[bool] = False  # whether the preset `sparse` means anything to it
     weights_use: ClassVar[Literal["none", "optional", "required"]] = "none"
 

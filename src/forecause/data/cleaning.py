@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from forecause.data.cells import MOST_LEVELS, Missing, NotNumbers, absent_cells, numbers
 from forecause.advice import Advice
+from forecause.data.cells import MOST_LEVELS, Missing, NotNumbers, absent_cells, numbers
 from forecause.data.findings import Change, Problems, counted
 from forecause.data.panel import SMALLEST, column_ranges
 from forecause.data.scratch import copied, new_array, pieces

@@ -131,7 +131,7 @@ class Groups:
         """The last code (row,) that is not -1 of each group; -1 where there is none."""
         return self._spread(self._last(codes, codes >= 0), -1)
 
-    def carried(self, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def last_code_forward_filled(self, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The last code of each group; one without rows has that of the group before it."""
         holders = self.of_row[self.first]
         before = np.searchsorted(holders, np.arange(self.count), side="right") - 1

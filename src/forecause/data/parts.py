@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from forecause.advice import Advice
 from forecause.config import HowName
 from forecause.data.cells import LabelColumn, Missing, coded, label_codes, read_labels
 from forecause.data.cleaning import doubtful_values, with_missing, without_constants
-from forecause.advice import Advice
 from forecause.data.findings import Change, Problems, counted
 from forecause.data.grid import Every, Groups, on_grid
 from forecause.data.panel import Panel, check_finite
@@ -83,7 +83,7 @@ class Part:
             values=groups.merged(self.values, how),
             series=series,
             time=time,
-            domain=None if self.domain is None else groups.carried(self.domain),
+            domain=None if self.domain is None else groups.last_code_forward_filled(self.domain),
             labels=labels,
             explained=None if self.explained is None else groups.all_true(self.explained),
         )

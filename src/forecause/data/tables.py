@@ -45,7 +45,7 @@ class ReadingOptions:
     gaps: GapsName = "fill"
 
     def check(self) -> None:
-        """Refuse what cannot be meant."""
+        """Validate the option values."""
         if self.interpolate < 0:
             raise InputError(
                 f"The gap to interpolate must be 0 rows or more, found {self.interpolate}."

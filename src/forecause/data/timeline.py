@@ -147,7 +147,8 @@ def _check_one_series(name: str, time: Array, restarts: Array) -> None:
 
 
 def _apart() -> str:
-    return f"name the column that tells the series apart with {Advice('series')}, or give one table each"
+    name = f"name the column that tells the series apart with {Advice('series')}"
+    return f"{name}, or give one table each"
 
 
 def _shown(moment: Any) -> str:

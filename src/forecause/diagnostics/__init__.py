@@ -1,1 +1,1 @@
-"""May this run be believed: alerts, stationarity, power, lag window, regimes."""
+"""May this run be believed: one pass of checks, power, the lag window, regimes."""

@@ -16,7 +16,7 @@ from forecause.diagnostics.examined import (
     named,
     of_variables,
 )
-from forecause.diagnostics.finding import Finding, Links, into, listed
+from forecause.diagnostics.finding import Finding, Links, into, listed, strongest
 from forecause.regression.screen import inputs_at_once
 
 TERMS = 4  # numbers that a curved effect takes, per input
@@ -60,7 +60,10 @@ def few_rows_in_domains(run: Examined) -> Iterator[Finding]:
             "few-rows-in-domain",
             f"Too few windows for a graph of their own have the domains {shown}",
             evidence={name: float(count) for name, count in counts.items()},
-            advice=(hint("join them with others"), Advice("max_lag", words="use a smaller lag window")),
+            advice=(
+                hint("join them with others"),
+                Advice("max_lag", words="use a smaller lag window"),
+            ),
         )
 
 
@@ -99,7 +102,9 @@ def near_duplicates(run: Examined) -> Iterator[Finding]:
             gravity="doubt",
             about=tuple(Links(source=name) for name in copies),
             variables=copies,
-            evidence={f"{names[i]} and {names[j]}": float(correlation[i, j]) for i, j in pairs},
+            evidence=strongest(
+                (f"{names[i]} and {names[j]}", float(correlation[i, j])) for i, j in pairs
+            ),
             advice=(hint("keep one of each"),),
         )
 
@@ -134,7 +139,8 @@ def drifting_cycle(run: Examined) -> Iterator[Finding]:
         others = f" ({len(humps) - 1} more such)" if len(humps) > 1 else ""
         yield Finding(
             "cycle",
-            f"A cycle of about {period:.0f} rows is left and makes up {share:.0%} of {name}{others}",
+            f"A cycle of about {period:.0f} rows is left and makes up {share:.0%} of "
+            f"{name}{others}",
             gravity="doubt",
             about=into(name) if len(humps) == 1 else (),
             variables=tuple(humps),

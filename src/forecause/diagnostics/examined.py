@@ -19,6 +19,7 @@ from forecause.graph.lagged import LaggedGraph
 from forecause.regression.residuals import Residuals
 
 Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 MOST_WINDOWS = 20_000  # looked at

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
+from math import isfinite
 from typing import Any, Literal, get_args
 
 import pandas as pd
@@ -17,6 +19,8 @@ Gravity = Literal["note", "alert", "doubt"]
 NO_PROMISE = "No error rate can be promised"
 GRAVITIES: tuple[Gravity, ...] = get_args(Gravity)  # from the least on
 SHOWN = 3  # examples in a sentence
+MOST_FIGURES = 20  # kept with a finding
+MOST_PAIRS = 100  # told apart; of more pairs, all links into their variables are meant
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,7 @@ class Finding:
             "seen": self.seen,
             "gravity": self.gravity,
             "about": [[links.source, links.target, links.lag] for links in self.about],
-            "evidence": dict(self.evidence),
+            "evidence": {of: figure for of, figure in self.evidence.items() if isfinite(figure)},
             "advice": [one.to_json() for one in self.advice],
         }
 
@@ -129,7 +133,14 @@ def into(*targets: str) -> tuple[Links, ...]:
 
 def between(pairs: Sequence[tuple[str, str]]) -> tuple[Links, ...]:
     """The links between the two variables of each pair, either way."""
+    if len(pairs) > MOST_PAIRS:
+        return into(*dict.fromkeys(name for pair in pairs for name in pair))
     return tuple(Links(*way) for pair in pairs for way in (pair, pair[::-1]))
+
+
+def strongest(figures: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """The first figures, by what they are of."""
+    return dict(islice(figures, MOST_FIGURES))
 
 
 def doubted_edges(findings: Sequence[Finding], graph: LaggedGraph) -> pd.Series[bool]:

@@ -8,7 +8,14 @@ import numpy as np
 
 from forecause.advice import Advice, hint
 from forecause.diagnostics.examined import Examined, by_size, named
-from forecause.diagnostics.finding import Finding, Links, between, into, listed
+from forecause.diagnostics.finding import (
+    Finding,
+    Links,
+    between,
+    into,
+    listed,
+    strongest,
+)
 from forecause.forecast.comparison import over_mean
 from forecause.regression.residuals import Residuals
 from forecause.work_sharing import shared
@@ -89,11 +96,8 @@ def missing_causes(run: Examined) -> Iterator[Finding]:
     """Variables that all inputs together forecast clearly better than their causes alone."""
     if run.causal is None or not run.causal.missing_causes:
         return
-    losses = run.causal.losses
-    gaps = {
-        name: float(losses.loc[name, "causal"] / losses.loc[name, "dense"])
-        for name in run.causal.missing_causes
-    }
+    ratio = run.causal.losses["causal"] / run.causal.losses["dense"]
+    gaps = {name: float(ratio[name]) for name in run.causal.missing_causes}
     shown = listed([f"{name} ({share:.2f})" for name, share in gaps.items()])
     yield _of_targets(
         "missing-causes",
@@ -126,7 +130,9 @@ def within_a_row(run: Examined) -> Iterator[Finding]:
             f"drives both{run.sampled}",
             about=between([(names[i], names[j]) for i, j in pairs]),
             variables=named(names, [place for pair in pairs for place in pair]),
-            evidence={f"{names[i]} and {names[j]}": float(correlation[i, j]) for i, j in pairs},
+            evidence=strongest(
+                (f"{names[i]} and {names[j]}", float(correlation[i, j])) for i, j in pairs
+            ),
             advice=(
                 Advice("instantaneous", True, "look closer with {}", call="refine"),
                 Advice("latent", True, call="refine"),
@@ -138,11 +144,11 @@ def within_a_row(run: Examined) -> Iterator[Finding]:
 def residual_memory(run: Examined) -> Iterator[Finding]:
     """Residuals that earlier residuals still tell about: too short a window, or a poor fit."""
     max_lag, names = run.windows.max_lag, run.names
-    strongest = _memories(run, range(1, max(FURTHEST, 2 * max_lag) + 1))
-    beyond = [one for one in strongest if one[3] > max_lag]
-    inside = [one for one in strongest if one[3] <= max_lag]
+    memories = _memories(run, range(1, max(FURTHEST, 2 * max_lag) + 1))
+    beyond = [one for one in memories if one[3] > max_lag]
+    inside = [one for one in memories if one[3] <= max_lag]
     if beyond:
-        numbers = set(run.column_names[column] for column in run.coding.numeric_columns)
+        numbers = {run.column_names[column] for column in run.coding.numeric_columns}
         grave = [one for one in beyond if names[one[1]] in numbers and names[one[2]] in numbers]
         furthest = (grave or beyond)[0][3]
         yield Finding(
@@ -177,9 +183,7 @@ def _memories(run: Examined, lags: range) -> list[Memory]:
     """Correlations of residuals with earlier ones that matter, the strongest first."""
     work = 2 * len(run.residuals.values) * run.residuals.values.shape[1] ** 2
     clear: list[Memory] = []
-    for lag, (correlation, p_values) in zip(
-        lags, shared(run.correlation, lags, work), strict=True
-    ):
+    for lag, (correlation, p_values) in zip(lags, shared(run.correlation, lags, work), strict=True):
         level = run.bounds.level / (len(lags) * correlation.size)
         real = (np.abs(correlation) > run.bounds.least_correlation) & (p_values < level)
         clear += [(float(correlation[i, j]), i, j, lag) for i, j in by_size(correlation, real)]
@@ -215,7 +219,7 @@ def _described(memories: Sequence[Memory], names: Sequence[str]) -> str:
 
 
 def _figures(memories: Sequence[Memory], names: Sequence[str]) -> dict[str, float]:
-    return {f"{names[i]} with {names[j]} at lag {lag}": r for r, i, j, lag in memories}
+    return strongest((f"{names[i]} with {names[j]} at lag {lag}", r) for r, i, j, lag in memories)
 
 
 def misfit(run: Examined) -> Iterator[Finding]:
@@ -224,7 +228,8 @@ def misfit(run: Examined) -> Iterator[Finding]:
     if "doubtful" not in edges or not edges["doubtful"].any():
         return
     doubtful = edges[edges["doubtful"].astype(bool)]
-    places = [(str(e.source), str(e.target), int(e.lag)) for e in doubtful.itertuples()]
+    columns = (doubtful[name].tolist() for name in ("source", "target", "lag"))
+    places = [(source, target, int(lag)) for source, target, lag in zip(*columns, strict=True)]
     shown = [f"{source} -> {target} at lag {lag}" for source, target, lag in places]
     targets = [name for name in run.graph.variables if name in {target for _, target, _ in places}]
     yield Finding(

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from forecause.config.thresholds import thresholds
 from forecause.data.panel import Panel
 from forecause.data.streams import batches_of, moments_of
 from forecause.data.windows import Windows
@@ -29,11 +30,8 @@ Array = npt.NDArray[np.float64]
 MOST_BLOCKS = 100  # the grid on which cuts are looked for
 SEARCH_WORK = 4e9  # multiplications that the search may cost, which bounds the blocks
 WINDOWS_PER_BLOCK = 20
-PRICE = 4.0  # of a cut, times the logarithm of the number of windows, in noise variances
-SURE = 3.0  # standard errors by which a cut must pay
 RIDGE = 1e-3
 COLUMNS = ["row", "earliest", "latest", "before", "after", "certainty"]
-LIKELY = 6.0  # rise of the loss, in noise variances, up to which another row is as good a cut
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +145,7 @@ class _Search:
 
     def cuts(self, count: int | None) -> list[int]:
         """Block edges of the best stretches: optimal partitioning at a price per cut."""
-        price = PRICE * np.log(len(self.windows))
+        price = thresholds().regimes.price * np.log(len(self.windows))
         best = np.full(self.blocks + 1, np.inf)
         best[0], before = -price, np.zeros(self.blocks + 1, dtype=int)
         costs = np.full((self.blocks + 1, self.blocks + 1), np.inf)
@@ -158,17 +156,17 @@ class _Search:
             total = best + costs[:, high] + price
             before[high] = int(np.argmin(total))
             best[high] = total[before[high]]
-        found = [self.blocks]
-        while found[-1]:
-            found.append(int(before[found[-1]]))
-        found = self._believed(found[::-1])
-        return found if count is None or len(found) > count else _partition(costs, count)
+        cuts = [self.blocks]
+        while cuts[-1]:
+            cuts.append(int(before[cuts[-1]]))
+        cuts = self._believed(cuts[::-1])
+        return cuts if count is None or len(cuts) > count else _partition(costs, count)
 
     def _believed(self, cuts: list[int]) -> list[int]:
         """Without the cuts that do not pay for sure, the least sure taken out first."""
         while len(cuts) > 2:
             sure = [self.certainty(cuts, place) for place in range(1, len(cuts) - 1)]
-            if min(sure) >= SURE:
+            if min(sure) >= thresholds().regimes.sure:
                 break
             del cuts[1 + int(np.argmin(sure))]
         return cuts
@@ -200,7 +198,7 @@ class _Search:
         worse = _errors(near, before, self.noise) - _errors(near, after, self.noise)
         # Cutting before window i: those from i on are forecast by the model after the cut.
         loss = np.concatenate([[0.0], np.cumsum(worse)])
-        likely = np.flatnonzero(loss <= loss.min() + LIKELY)
+        likely = np.flatnonzero(loss <= loss.min() + thresholds().regimes.likely_rise)
         rows = np.append(near.rows, near.rows[-1] + 1)
         return _Row(int(rows[np.argmin(loss)]), int(rows[likely[0]]), int(rows[likely[-1]]))
 
@@ -226,7 +224,7 @@ class _Search:
         separate = self._judged_group(one) + self._judged_group(two)
         together = self._judged_group(one + two)
         growth = float(((together - separate) / self.noise).sum())
-        return growth - PRICE * float(np.log(len(self.windows)))
+        return growth - thresholds().regimes.price * float(np.log(len(self.windows)))
 
     def _judged_group(self, stretches: Sequence[tuple[int, int]]) -> Array:
         a, b = (Moments.added([fold.between(*s) for s in stretches]) for fold in self.sums)
@@ -288,10 +286,10 @@ def _partition(costs: Array, count: int) -> list[int]:
         best = total.min(axis=0)
     if not np.isfinite(best[blocks]):
         raise InputError(f"Too few rows for {count} regimes; ask for fewer or use more rows.")
-    found = [blocks]
+    edges = [blocks]
     for step in reversed(steps):
-        found.append(int(step[found[-1]]))
-    return [0, *found[::-1]]
+        edges.append(int(step[edges[-1]]))
+    return [0, *edges[::-1]]
 
 
 def _fit(sums: Sequence[_Cumulative], low: int, high: int) -> Array:

@@ -12,7 +12,7 @@ from scipy.special import fdtrc, stdtr
 from forecause.advice import Advice, hint
 from forecause.data.streams import batches_of, moments_of
 from forecause.data.windows import Windows
-from forecause.diagnostics.examined import Array, Examined, Mask
+from forecause.diagnostics.examined import Array, Examined, Index, Mask
 from forecause.diagnostics.finding import Finding, Gravity, into, listed
 from forecause.regression.least_squares import KnownFeatures, pseudo_inverse
 from forecause.regression.moments import BATCH, Moments, unexplained
@@ -213,9 +213,7 @@ def noise_change(windows: Windows, residuals: Residuals) -> Change:
         halves = [residuals.at(half.rows) ** 2 for half in windows.split(0.5)]
     else:
         coefficients = moments_of(windows).solve()
-        halves = [
-            unexplained(batches_of(half), coefficients) ** 2 for half in windows.split(0.5)
-        ]
+        halves = [unexplained(batches_of(half), coefficients) ** 2 for half in windows.split(0.5)]
     early, late = (np.log(np.maximum(_block_means(half), 1e-12)) for half in halves)
     ratio = halves[1].mean(0) / np.maximum(halves[0].mean(0), 1e-12)
     return Change(ratio, _welch_p_values(early, late))
@@ -253,7 +251,7 @@ class _Chow:
         block = np.arange(len(past)) * ALTERNATING_BLOCKS // len(past)
         self.usual = np.maximum(self._f(self._apart(block % 2), 2), 1.0)
 
-    def __call__(self, part: Array) -> Change:
+    def __call__(self, part: Index) -> Change:
         """Share of the unexplained variance that goes with models of their own; part (window,)."""
         rows, columns = self.design.shape
         count = len(np.unique(part))
@@ -269,17 +267,17 @@ class _Chow:
         least = np.maximum(apart, 1e-12 * self.together + 1e-300)
         return np.maximum((self.together - apart) / more / (least / free), 0)
 
-    def _apart(self, part: Array) -> Array:
+    def _apart(self, part: Index) -> Array:
         """Squared errors of models of their own for each part, (target,)."""
         return np.sum([self._squares(np.flatnonzero(part == one)) for one in np.unique(part)], 0)
 
-    def _squares(self, rows: Array) -> Array:
+    def _squares(self, rows: Index) -> Array:
         """Sums of squared errors of least squares on some windows, (target,)."""
         errors = KnownFeatures.of(self.design[rows]).taken_off(self.targets[rows])
         return np.asarray((errors**2).sum(0))
 
 
-def _halves_and_quarters(rows: int, columns: int) -> Iterator[tuple[str, Array]]:
+def _halves_and_quarters(rows: int, columns: int) -> Iterator[tuple[str, Index]]:
     """Of time, as parts (window,); quarters where there are rows for them."""
     quarter = np.arange(rows) * 4 // rows
     yield "from the earlier to the later half", quarter // 2
@@ -287,7 +285,7 @@ def _halves_and_quarters(rows: int, columns: int) -> Iterator[tuple[str, Array]]
         yield "from quarter to quarter of the data", quarter
 
 
-def _phases(windows: Windows) -> Iterator[tuple[str, Array]]:
+def _phases(windows: Windows) -> Iterator[tuple[str, Index]]:
     """Of every cycle that was taken out, halves of it (window,), cut at two places."""
     course = windows.panel.course
     if course is None:
@@ -298,5 +296,5 @@ def _phases(windows: Windows) -> Iterator[tuple[str, Array]]:
     place = position[windows.rows]
     for cycle in max(course.terms, key=lambda terms: terms.rows).cycles:
         turn = place / cycle.period % 1
-        yield f"with {cycle.words}", turn < 0.5
-        yield f"with {cycle.words}", (turn < 0.25) | (turn >= 0.75)
+        yield f"with {cycle.words}", (turn < 0.5).astype(np.int64)
+        yield f"with {cycle.words}", ((turn < 0.25) | (turn >= 0.75)).astype(np.int64)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
+from forecause.config.thresholds import thresholds
 from forecause.data.variables import Variables
 from forecause.data.windows import Windows
 from forecause.errors import InputError
@@ -30,11 +31,8 @@ MOST_INPUTS = 400  # with more, an edge's own q-value decides alone
 MOST_CURVES = 120  # inputs that curves are tried of
 KNOT_QUANTILES = (0.05, 0.35, 0.65, 0.95)
 CURVE_FEATURES = len(KNOT_QUANTILES) - 1  # numbers of a curve
-MOST_EVIDENCE = 12.0  # powers of ten of a p-value; more says nothing more
-FIRM, LIKELY = 0.95, 0.8  # least certainties of the grades
 # Weights of the evidence of each analysis, square roots of powers of ten, by logistic regression
 # over chosen edges of simulated, seasonal and unlinked systems.
-INTERCEPT, OWN, WEAKER_HALF, LONGER, WEAKER_MODEL = -6.1, 2.0, 0.5, 1.6, 0.9
 
 Array = npt.NDArray[np.float64]
 Grade = Literal["firm", "likely", "tentative"]
@@ -51,16 +49,18 @@ def certainty(windows: Windows, q_values: xr.DataArray) -> xr.DataArray:
         model = np.minimum(_evidence(line), _evidence(curve))
         half = np.minimum(_evidence(_either(early)), _evidence(_either(late)))
         longer = _evidence(_longer(looked, _smaller(line, curve)))
-    total = INTERCEPT + OWN * own + WEAKER_HALF * half + LONGER * longer + WEAKER_MODEL * model
+    bounds = thresholds().grades
+    total = bounds.intercept + bounds.own_weight * own + bounds.half_weight * half
+    total += bounds.longer_weight * longer + bounds.model_weight * model
     sure = 1 / (1 + np.exp(-total))
     return q_values.copy(data=np.where(np.isfinite(q_values.values), sure, np.nan))
 
 
 def grade(sure: float) -> Grade:
     """The word for a certainty."""
-    if sure >= FIRM:
+    if sure >= thresholds().grades.firm:
         return "firm"
-    return "likely" if sure >= LIKELY else "tentative"
+    return "likely" if sure >= thresholds().grades.likely else "tentative"
 
 
 def with_grades(
@@ -85,7 +85,8 @@ def with_grades(
 
 def _evidence(p_values: Array) -> Array:
     """Square root of the powers of ten, about proportional to a t-value."""
-    powers = -np.log10(np.clip(np.nan_to_num(p_values, nan=1.0), 10**-MOST_EVIDENCE, 1.0))
+    least = 10 ** -thresholds().grades.most_powers
+    powers = -np.log10(np.clip(np.nan_to_num(p_values, nan=1.0), least, 1.0))
     return np.asarray(np.sqrt(powers))
 
 

@@ -15,6 +15,7 @@ import xarray as xr
 
 from forecause.attribute import cross_fitted, relevance
 from forecause.config import EdgeOptions
+from forecause.config.thresholds import thresholds
 from forecause.data.variables import Variables
 from forecause.data.windows import Windows
 from forecause.edges import select as rules
@@ -23,7 +24,7 @@ from forecause.edges.knowledge import Candidates, with_required
 from forecause.forecast.forecaster import Forecaster
 from forecause.forecast.input_tests.false_discovery import link_q_values, own_past_weights
 from forecause.forecast.input_tests.kept import kept_tests, untested_rule_tests
-from forecause.forecast.input_tests.protocol import LEAST_SHARE, InputTests, TestRequest
+from forecause.forecast.input_tests.protocol import InputTests, TestRequest
 from forecause.forecast.input_tests.refits import Refits
 from forecause.forecast.selection import Fitted, energy_shares
 from forecause.graph.axes import by_step, labelled
@@ -32,9 +33,6 @@ from forecause.progress import QUIET, Progress
 
 READ_WINDOWS = 2000  # windows the relevance is averaged over
 LEAST_READ = 500  # of every domain, if there are that many
-SUSPECT_SHARE = 0.02  # from which an input's products are tested whatever it shows alone
-FEW_WINDOWS = 1500  # below which more false edges are accepted, see usual_fdr
-WINDOWS_PER_INPUT = 2  # a domain with fewer gets no graph of its own
 LEAST_SD = 1e-9  # of a rank, one that never varies
 TIE_BREAK_WEIGHT = 1e-6  # of gradients, to rank inputs that a forecaster without them ignores
 EDGE_DETAILS = ("q_value", "certainty", "stability", "mean_rank", "sd_rank", "sign_consistency")
@@ -184,7 +182,10 @@ def usual_fdr(windows: int) -> tuple[float, float]:
     Strict where rows are plenty; with few, strictness costs more true edges than false ones, most
     of all where links are weak (`python -m forecause_bench.weak_links`).
     """
-    return (0.02, 0.02) if windows >= FEW_WINDOWS else (0.05, 0.1)
+    usual = thresholds().edges
+    if windows >= usual.few_windows:
+        return usual.usual_fdr, usual.usual_fdr
+    return usual.usual_fdr_few, usual.usual_fdr_weak
 
 
 def with_final_fdr(context: ReadingContext, statistics: Statistics) -> ReadingContext:
@@ -211,7 +212,7 @@ def _domains_with_enough(windows: Windows, context: ReadingContext) -> dict[str,
     names = windows.panel.domain_names
     if len(names) < 2:
         return {}
-    enough = WINDOWS_PER_INPUT * windows.inputs if context.options.tested else 1
+    enough = thresholds().edges.windows_per_input * windows.inputs if context.options.tested else 1
     every = {name: windows.in_domain(d) for d, name in enumerate(names)}
     return {name: own for name, own in every.items() if len(own) >= enough}
 
@@ -225,7 +226,7 @@ def _suspects(windows: Windows, fitted: Fitted, context: ReadingContext) -> xr.D
     shares = energy_shares(fitted.fits.simple_members, windows)  # (target, step, column)
     of_variable = np.eye(len(coding.variables))[coding.of_column]  # (column, variable)
     by_source = np.einsum("tsc,cv->tsv", shares, of_variable)[coding.first]
-    values = by_source[:, ::-1].transpose(0, 2, 1) >= SUSPECT_SHARE
+    values = by_source[:, ::-1].transpose(0, 2, 1) >= thresholds().tests.suspect_share
     return labelled(values, coding.variables)
 
 
@@ -317,7 +318,7 @@ def _chosen(found: xr.Dataset, options: EdgeOptions, fdr: float) -> xr.DataArray
         case "uniform":
             return rules.uniform(scores)
         case "auto" | "fdr":
-            least = found.get("least_share", LEAST_SHARE)
+            least = found.get("least_share", thresholds().edges.least_share)
             return rules.false_discovery(scores, found["q_value"], fdr, least)
 
 
@@ -328,6 +329,6 @@ def _signs(effect: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
 
 def _q_values(p_values: xr.DataArray, windows: Windows) -> xr.DataArray:
     """With few windows a variable's own last value is favoured; with many it needs no favour."""
-    few = len(windows) < FEW_WINDOWS
+    few = len(windows) < thresholds().edges.few_windows
     weights = own_past_weights(p_values.shape) if few else None
     return p_values.copy(data=link_q_values(p_values.values, weights))

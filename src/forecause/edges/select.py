@@ -6,13 +6,10 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from forecause.config.thresholds import thresholds
 from forecause.errors import InputError
 
-CLEAR_POWERS = 6  # of ten, from which on a p-value leaves no doubt
-DISCOUNT = 4  # exponent of the share of those powers that a p-value has
 LEAST_KEPT = 1e-6  # of the relevance, so that what chance may explain is still ranked by it
-FIRM_Q = 0.001  # q-value up to which a link would be found with far fewer rows as well
-FIRM_SHARE = 0.75  # of the links found; with fewer firm ones, many true links are still missed
 
 
 def top_k(scores: xr.DataArray, k: int) -> xr.DataArray:
@@ -63,18 +60,19 @@ def accepted_share(q_values: npt.NDArray[np.float64], fdr: float, if_weak: float
     choice itself does not draw false edges in.
     """
     between = q_values[~np.eye(len(q_values), dtype=bool)]
-    found, firm = (between <= fdr).sum(), (between <= FIRM_Q).sum()
-    return if_weak if firm < FIRM_SHARE * found else fdr
+    found, firm = (between <= fdr).sum(), (between <= thresholds().edges.firm_q).sum()
+    return if_weak if firm < thresholds().edges.firm_share * found else fdr
 
 
 def discounted(relevance: xr.DataArray, p_values: xr.DataArray) -> xr.DataArray:
-    """Relevance x (min(-log10 p, CLEAR_POWERS) / CLEAR_POWERS)^DISCOUNT.
+    """Relevance x (min(-log10 p, clear_powers) / clear_powers)^discount.
 
     Relevance alone ranks an input high that a flexible forecaster only wiggles with; a p-value
     alone does not tell a strong cause from a faint one (`forecause bench ranking`).
     """
-    powers = -np.log10(p_values.fillna(1.0).clip(10.0**-CLEAR_POWERS, 1.0))
-    return relevance * np.maximum((powers / CLEAR_POWERS) ** DISCOUNT, LEAST_KEPT)
+    clear, discount = thresholds().edges.clear_powers, thresholds().edges.discount
+    powers = -np.log10(p_values.fillna(1.0).clip(10.0**-clear, 1.0))
+    return relevance * np.maximum((powers / clear) ** discount, LEAST_KEPT)
 
 
 def target_shares(scores: xr.DataArray) -> xr.DataArray:

@@ -6,14 +6,12 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from forecause.config.thresholds import thresholds
 from forecause.data.streams import inputs_of
 from forecause.data.windows import Windows
-from forecause.forecast.input_tests.closed_form import MOST_FILLED
 from forecause.forecast.input_tests.false_discovery import link_q_values
 from forecause.forecast.input_tests.given_parents import (
-    CONFIRM_LEVEL,
     LEAST_WINDOWS_PER_INPUT,
-    MAX_P_GIVEN_ALL_LINES,
     Array,
     ConditionalTests,
     Index,
@@ -26,7 +24,6 @@ MOST_JOINT_INPUTS = 100  # with more, looking for the plausible parents takes to
 MOST_JOINTLY_TESTED = 5_000  # of the joint tests
 MOST_PAIRS = 10_000  # of a table; of more pairs, those with a q-value above LEAST_Q are left out
 LEAST_Q = 0.5
-JOINT_SHARE = 0.5  # weight of the joint test of all lags beside the tests of single lags
 
 
 def summary_edges(windows: Windows, p_values: xr.DataArray, allowed: xr.DataArray) -> pd.DataFrame:
@@ -78,12 +75,13 @@ def _with_joint_tests(windows: Windows, of_lags: Array, allowed: xr.DataArray) -
     inputs = inputs_of(windows)
     lagged = ConditionalTests.of(windows, inputs.by_input(allowed.values), MOST_JOINTLY_TESTED)
     joint = inputs.p_values_of_targets(SummaryTests(lagged).joint_p_values())
-    shares = np.array([JOINT_SHARE, 1 - JOINT_SHARE])
+    share = thresholds().edges.joint_share
+    shares = np.array([share, 1 - share])
     both = cauchy_combination(np.stack([joint.ravel(), of_lags.ravel()]), shares)
     combined = np.where(
         np.isfinite(joint) & np.isfinite(of_lags), both.reshape(joint.shape), of_lags
     )
-    is_filled = windows.filled_share[inputs.coding.first] > MOST_FILLED
+    is_filled = windows.filled_share[inputs.coding.first] > thresholds().tests.most_filled
     return np.asarray(np.where(is_filled[:, None], of_lags, combined))
 
 
@@ -114,10 +112,10 @@ class SummaryTests:
         given = self._given(model, lags)
         tested = np.concatenate([self._tested(model, lag) for lag in lags.tolist()])
         p_value = float(tests.group_p_values(given, [tested])[0])
-        if p_value >= CONFIRM_LEVEL:
+        if p_value >= thresholds().tests.confirm_level:
             return p_value
         vanished = self._given_all_lines(target, given, tested, lags)
-        if vanished > MAX_P_GIVEN_ALL_LINES:
+        if vanished > thresholds().tests.max_p_given_all_lines:
             return max(p_value, vanished)
         features, outcome = self.lagged.features, self.lagged.outcome(target)
         return max(p_value, robust_p_value(features, outcome, given, tested))

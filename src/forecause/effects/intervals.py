@@ -25,6 +25,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import ndtr, ndtri, stdtrit
 
+from forecause.config.thresholds import thresholds
 from forecause.data.windows import Window, Windows
 from forecause.graph.lagged import LaggedGraph
 from forecause.regression.least_squares import damped, precision
@@ -42,7 +43,6 @@ KNOTS, ROWS_PER_KNOT, MOST_KNOTS = 7, 600, 12  # more of them with more rows
 TARGETS_AT_ONCE, FEW_TARGETS = 8, 100  # looked at together, where there are more than a few
 WORK = 1e10  # multiplications for all targets together: a few seconds
 FEWEST_ROWS, MOST_ROWS = 5_000, 100_000  # looked at, if there are more
-HINT = 3.0  # t-value of a product of two causes from which products are fitted at all
 SMALL_RIDGE = 1e-9  # of the largest eigenvalue, against columns that repeat each other
 
 Array = npt.NDArray[np.float64]
@@ -164,10 +164,7 @@ class _Targets:
         """Average slopes of a target's column along its causes, all standardised."""
         windows = self.windows.observed(column)
         controls = self._controls(target, causes, len(windows) // ROWS_PER_TERM)
-        if len(windows) == len(self.windows):
-            batch = self.drawn
-        else:
-            batch = windows.whole()
+        batch = self.drawn if len(windows) == len(self.windows) else windows.whole()
         past = batch.past  # (row, step, column), oldest first
         inputs, beside = (
             past[:, [-lag for _, lag in some], [at for at, _ in some]].astype(np.float64)
@@ -282,7 +279,7 @@ def _hints_at_products(inputs: Array, errors: Array) -> bool:
     factors = np.concatenate([u - u.mean(0), u**2 - (u**2).mean(0)], axis=1)
     t = np.abs(product_t_values(factors, errors))
     place = np.arange(factors.shape[1]) % inputs.shape[1]
-    return bool((t[place[:, None] != place] > HINT).any())
+    return bool((t[place[:, None] != place] > thresholds().effects.product_t).any())
 
 
 def _lower_if_chosen(sizes: Array, bar: float, chance: float) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import field_validator
 
 from forecause.config import EVERY_HEAD, ForecasterSpec, Settings
+from forecause.config.thresholds import thresholds
 from forecause.data.windows import Window
 from forecause.forecast.forecaster import (
     FitData,
@@ -21,10 +22,6 @@ from forecause.forecast.forecaster import (
 )
 from forecause.forecast.rules import PLAIN, Rules
 from forecause.regression.p_values import clearly_better, gain_over_blocks
-
-BLOCKS_OF_TIME = 10  # over which a learner or a network must be better
-LEAST_WINDOWS_PER_BLOCK = 5
-FEW_JUDGED = 100  # windows, below which a single target tells too little
 
 
 class Member(Settings):
@@ -205,12 +202,13 @@ def clear_wins(
 ) -> list[int]:
     """The offered targets whose errors (window, target) are clearly lower after than before."""
     before, after = before.astype(np.float64), after.astype(np.float64)
-    if closed_form or len(before) < BLOCKS_OF_TIME * LEAST_WINDOWS_PER_BLOCK:
+    bounds = thresholds().choice
+    if closed_form or len(before) < bounds.blocks_of_time * bounds.windows_per_block:
         won = [t for t in offered if clearly_better(before[:, t], after[:, t])]
     else:
-        gain = gain_over_blocks(before, after, BLOCKS_OF_TIME)
+        gain = gain_over_blocks(before, after, bounds.blocks_of_time)
         won = [t for t in offered if gain[t] > 1]
-    if closed_form or len(before) >= FEW_JUDGED or not won:
+    if closed_form or len(before) >= bounds.few_judged or not won:
         return won
     scale = np.maximum(before[:, offered].mean(0), 1e-12)
     simpler, richer = ((errors[:, offered] / scale).mean(1) for errors in (before, after))

@@ -50,7 +50,6 @@ class Dictionary(ForecasterSettings):
 
     kind: ClassVar[str] = "dictionary"
     instant: ClassVar[bool] = True
-    own_tests: ClassVar[bool] = True
     readouts: ClassVar[tuple[str, ...]] = PLAIN_READOUTS
 
     level: float = scan.LEVEL  # chance of a scan to propose a function where there is none

@@ -14,6 +14,7 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
+from forecause.config.thresholds import thresholds
 from forecause.regression import scan
 from forecause.regression.atoms import Atom, Factor, Kind, atom_of, atom_values
 from forecause.regression.least_squares import KnownFeatures, ridge
@@ -30,11 +31,8 @@ BEND_PENALTIES = (3e-3, 3e-2, 0.3, 1e4)  # the last one leaves straight lines
 ATOM_PENALTY = 3e-3
 ROUNDS = 3  # of scans
 ATOMS_A_ROUND = 4
-OWN_LEVEL = 10  # times a scan's level: of one function alone that a scan has already found
-RELAXED_LEVEL = 1.0  # of a scan, for a target that has an atom already
 MOST_ATOMS = 24  # with their variants
 MOST_READ = 10  # inputs that a target's model reads
-COST_OF_READING_FEW = 0.02  # share of the loss beyond which twice as many are read
 SATURATION = 3.0  # rate of the tanh that stands in for a step
 
 ScanOf = Callable[[Array, Index], scan.Scan]
@@ -261,10 +259,11 @@ class _Search:
         function of them may pass for a joint one: it must say something of its own.
         """
         room = min(ATOMS_A_ROUND, MOST_ATOMS - len(self.atoms))
-        inputs, level = self.additive.inputs, RELAXED_LEVEL if self.atoms else self.level
+        inputs = self.additive.inputs
+        level = thresholds().search.relaxed_level if self.atoms else self.level
         found = scan.confirmed(proposals, inputs, residual, known, room, level)
         if known.features is not self.features:
-            own_level = OWN_LEVEL * self.level
+            own_level = thresholds().search.own_level * self.level
             found = scan.beyond(found, inputs, self.residual, self.known, own_level)
         with_variants: list[Atom] = []
         for atom in found:
@@ -294,7 +293,8 @@ class _Search:
             everything = float(self.moments.left_out_losses(self.penalty).mean())
             ranked = self._ranked_inputs()
             self._model = self._fit(ranked[:MOST_READ])
-            if self._model.left_out_loss > (1 + COST_OF_READING_FEW) * everything:
+            most = (1 + thresholds().search.cost_of_reading_few) * everything
+            if self._model.left_out_loss > most:
                 self._model = self._fit(ranked[: 2 * MOST_READ])
         return self._model
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from forecause.advice import Advice
 from forecause.config import ForecasterSpec
 from forecause.data.variables import LabelColumns
 from forecause.data.windows import Window, Windows
@@ -297,7 +298,7 @@ class Forecaster(ABC):
         """Attention weights of every layer, (batch, head, query token, key token)."""
         raise InputError(
             f"Attention can only be read from the transformer, found the forecaster {self.kind!r}; "
-            "use --forecaster transformer or --readout gradient."
+            f"use {Advice('forecaster', 'transformer')} or {Advice('readout', 'gradient')}."
         )
 
     # How it is kept.

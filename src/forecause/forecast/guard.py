@@ -17,8 +17,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from forecause.config import ForecastOptions
+from forecause.config.thresholds import thresholds
 from forecause.data.windows import Windows
-from forecause.forecast.causal import Causal, CausalForecaster, Refit, squares
+from forecause.forecast.causal import Causal, CausalForecaster
+from forecause.forecast.causal_fit import Refit, squares
 from forecause.forecast.choice import Member
 from forecause.forecast.forecaster import FitData, Forecaster
 from forecause.forecast.lasso import Lasso
@@ -35,9 +37,7 @@ from forecause.forecast.selection import FitContext, Fitted
 from forecause.graph.lagged import LaggedGraph
 from forecause.regression.p_values import clearly_better, gain_over_blocks
 
-BLOCKS_OF_TIME, LEAST_PER_BLOCK = 10, 5  # of held-out windows, over which a rival must be better
-CLEARLY = 1.0  # standard errors
-LEAST_SHARE_MISSING = 0.01  # of the variance: a smaller gap says nothing about missing causes
+LEAST_GAIN = 0.005  # of the causal one's loss: a rival's smaller gain is a tie (bench causal)
 CAUSAL, DENSE, OWN_PAST, LASSO, MEAN = "causal", "dense", "own past", "lasso", "mean"
 
 Array: TypeAlias = npt.NDArray[np.float64]
@@ -149,10 +149,13 @@ class Held:
         before, after = (self.errors[name][:, variable] for name in (CAUSAL, rival))
         known = ~(np.isnan(before) | np.isnan(after))
         before, after = before[known], after[known]
-        if len(before) < BLOCKS_OF_TIME * LEAST_PER_BLOCK:
-            return len(before) > 1 and clearly_better(before, after, CLEARLY)
-        gain = gain_over_blocks(before[:, None], after[:, None], BLOCKS_OF_TIME)
-        return bool(gain[0] > CLEARLY)
+        if not known.any() or after.mean() > (1 - LEAST_GAIN) * before.mean():
+            return False
+        bounds = thresholds().choice
+        if len(before) < bounds.blocks_of_time * bounds.windows_per_block:
+            return len(before) > 1 and clearly_better(before, after, bounds.clearly)
+        gain = gain_over_blocks(before[:, None], after[:, None], bounds.blocks_of_time)
+        return bool(gain[0] > bounds.clearly)
 
     def forecast_by(self, losses: Mapping[str, Array], rivals: list[str]) -> list[str]:
         """Who forecasts each variable: of those that are clearly better the one of least loss."""
@@ -164,7 +167,8 @@ class Held:
 
     def missing_causes(self, losses: Mapping[str, Array]) -> tuple[str, ...]:
         """The variables that the dense forecaster knows clearly more about."""
-        gap = losses[CAUSAL] - losses[DENSE] >= LEAST_SHARE_MISSING * losses[MEAN]
+        least = thresholds().choice.least_share_missing * losses[MEAN]
+        gap = losses[CAUSAL] - losses[DENSE] >= least
         return tuple(
             name for v, name in enumerate(self.index) if gap[v] and self.is_better(DENSE, v)
         )

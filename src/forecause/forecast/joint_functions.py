@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from forecause.config.thresholds import thresholds
 from forecause.data.windows import Windows
 from forecause.forecast.forecaster import Floats, Index
 from forecause.regression import scan
@@ -18,7 +19,6 @@ from forecause.regression.least_squares import KnownFeatures
 from forecause.regression.splines import Splines
 from forecause.work_sharing import in_blocks, parallel_map
 
-STRICT_LEVEL = 0.0005  # chance to take one target of a system without joint functions for another
 MOST_MULTIPLIED = 14  # inputs of a target
 MOST_WINDOWS = 4000  # that are looked at
 COLUMNS_AT_ONCE = 8  # targets
@@ -39,7 +39,7 @@ def columns_with_products(
     inputs, left = batch.past.reshape(len(batch), -1), residuals(looked).astype(np.float64)
     numeric = np.isin(np.arange(looked.shape[1]), looked.panel.coding.numeric_columns)
     is_curved = np.tile(numeric, looked.shape[0])
-    level = STRICT_LEVEL / left.shape[1]
+    level = thresholds().choice.joint_level / left.shape[1]
     places = strongest[:, :MOST_MULTIPLIED]
     own = [[int(i) for i in some[is_curved[some]]] for some in places]
     blocks = in_blocks(range(len(own)), COLUMNS_AT_ONCE)

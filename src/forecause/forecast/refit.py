@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from forecause.config.thresholds import thresholds
 from forecause.data.streams import MOST_NUMBERS, past_and_targets
 from forecause.data.variables import Variables
 from forecause.data.windows import Windows
@@ -32,7 +33,7 @@ from forecause.work_sharing import shared
 
 BLOCKS = 5  # of time, each left out once
 LEAST_ROWS = 2 * BLOCKS  # with fewer observed values a target is its mean
-WINDOWS_PER_CURVE, MOST_CURVED = 8, 100  # causes whose curves are fitted: rows for each, in all
+MOST_CURVED = 100  # causes whose curves are fitted
 ROWS_PER_CAUSE, MORE_ROWS = 3, 20  # of a domain; with fewer it learns from all domains
 
 Array: TypeAlias = npt.NDArray[np.float64]
@@ -252,7 +253,7 @@ def _regressed(
     terms = rows.inputs[:, places].astype(np.float64)
     terms = terms if len(kept) == len(rows) else terms[kept]
     if isinstance(model, AdditiveModel):
-        if len(places) > min(MOST_CURVED, len(kept) // WINDOWS_PER_CURVE):
+        if len(places) > min(MOST_CURVED, len(kept) // thresholds().choice.windows_per_curve):
             return None, kept, own
         knots = model.knots[places % model.n_variables].astype(np.float64)
         terms = spline_terms(terms, knots).reshape(len(kept), -1)

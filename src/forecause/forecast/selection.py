@@ -11,23 +11,19 @@ import numpy.typing as npt
 import pandas as pd
 
 from forecause.config import ForecasterSpec, ForecastOptions
+from forecause.config.thresholds import thresholds
 from forecause.data.windows import Windows
 from forecause.forecast.comparison import Comparison
 from forecause.forecast.dictionary import Dictionary
 from forecause.forecast.forecaster import FitData, Forecaster, ForecasterSettings, Index, Mask
-from forecause.forecast.joint_functions import STRICT_LEVEL, columns_with_products
+from forecause.forecast.joint_functions import columns_with_products
 from forecause.forecast.kinds import CLOSED_FORMS, LEARNERS, NETWORKS
 from forecause.forecast.products import Products
 from forecause.networks.settings import MANY, MOST_INPUTS, TrainedSettings
 from forecause.progress import QUIET, Progress
 
-NEURAL_FROM = 500  # windows; with fewer, `auto` does not ask networks about the mean
-NEURAL_BESIDE_LEARNERS_FROM = 20_000  # and where learners take part, which need far less time
 MOST_CURVED = 1000  # inputs; with more the additive model's curves are too many
-WINDOWS_PER_CURVE = 8  # and with fewer windows per input, too
 MOST_HELD_OUT = 20_000  # windows to stop by, and as many to compare by
-LEAST_TO_LEARN = 400  # windows; with fewer, half of them teach no learner anything
-WINDOWS_PER_LEARNED = 8  # input, at least, of learners
 MOST_LEARNED = 60  # inputs of learners; with more, scans of products take too long
 HEADS_OF_AUTO = ("mse", "gaussian")
 
@@ -277,7 +273,8 @@ def specs_tried(options: ForecastOptions, windows: Windows) -> list[ForecasterSe
         kinds = [ForecasterSpec.named(asked)]
     else:
         kinds += [*closed_forms(windows), *learners(windows)]
-        least = NEURAL_BESIDE_LEARNERS_FROM if learners(windows) else NEURAL_FROM
+        bounds = thresholds().choice
+        least = bounds.neural_beside_learners_from if learners(windows) else bounds.neural_from
         if len(windows) >= least or options.head != "mse":
             kinds += NETWORKS if windows.inputs <= MANY else NETWORKS[:1]
     found = [_as_settings(kind.of_preset(options.preset)) for kind in kinds]
@@ -287,7 +284,7 @@ def specs_tried(options: ForecastOptions, windows: Windows) -> list[ForecasterSe
 def _of_auto(settings: ForecasterSettings) -> ForecasterSettings:
     """What a scan finds decides here whether networks are trained: it has to be sure."""
     if isinstance(settings, Dictionary):
-        return settings.model_copy(update={"level": STRICT_LEVEL})
+        return settings.model_copy(update={"level": thresholds().choice.joint_level})
     return settings
 
 
@@ -298,9 +295,8 @@ def _as_settings(spec: ForecasterSpec) -> ForecasterSettings:
 
 def closed_forms(windows: Windows) -> list[type[ForecasterSettings]]:
     """Those that are affordable: the curves of many inputs need many windows and much memory."""
-    curves = windows.inputs <= MANY or (
-        windows.inputs <= MOST_CURVED and len(windows) >= WINDOWS_PER_CURVE * windows.inputs
-    )
+    least = thresholds().choice.windows_per_curve * windows.inputs
+    curves = windows.inputs <= MANY or (windows.inputs <= MOST_CURVED and len(windows) >= least)
     return [kind for kind in CLOSED_FORMS if curves or kind().features(1) == 1]
 
 
@@ -311,7 +307,8 @@ def learners(windows: Windows) -> list[type[ForecasterSettings]]:
 
 def affords_learners(inputs: int, windows: int) -> bool:
     """Whether joint functions of so many inputs can be looked for in so many windows."""
-    least = max(LEAST_TO_LEARN, WINDOWS_PER_LEARNED * inputs)
+    bounds = thresholds().choice
+    least = max(bounds.least_to_learn, bounds.windows_per_learned * inputs)
     return inputs <= MOST_LEARNED and windows >= least
 
 

@@ -47,7 +47,6 @@ class Trees(ForecasterSettings):
 
     kind: ClassVar[str] = "trees"
     instant: ClassVar[bool] = True
-    own_tests: ClassVar[bool] = True
     has_gradient: ClassVar[bool] = False
     readouts: ClassVar[tuple[str, ...]] = PLAIN_READOUTS
 

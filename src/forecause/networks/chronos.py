@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from forecause.advice import Advice
 from forecause.errors import InputError
 from forecause.forecast.rules import PLAIN, Rules
 from forecause.networks.chronos_base import checksum, load_base, norm_weights
@@ -60,7 +61,7 @@ class ChronosModel(Trained):
         if rules != PLAIN:
             raise InputError(
                 "Relevance propagation cannot be read from the forecaster 'chronos', whose layers "
-                "are another package's; use --readout gradient."
+                f"are another package's; use {Advice('readout', 'gradient')}."
             )
         return self.without_forbidden(past, lambda seen: self._in_parts(seen, domain))
 

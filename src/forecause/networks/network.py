@@ -43,7 +43,12 @@ class TensorWindow:
     domain: Tensor | None = None  # (batch,)
 
     @classmethod
-    def of(
+    def of(cls, rows: Tensor, domain: Tensor | None = None) -> TensorWindow:
+        """From neighbouring rows (batch, max_lag + 1, column), the last of which is the target."""
+        return cls(rows[:, :-1], rows[:, -1], domain)
+
+    @classmethod
+    def drawn(
         cls,
         window: Window,
         device: torch.device | str = "cpu",
@@ -123,7 +128,7 @@ class NetworkModule(nn.Module):
     @property
     def work_per_window(self) -> int:
         """Roughly the multiplications of a forecast, to tell small steps from large ones."""
-        return sum(p.numel() for p in self.parameters() if p.requires_grad)
+        return parameter_count(self)
 
     @property
     def windows_per_pass(self) -> int | None:
@@ -360,7 +365,7 @@ class Network(Forecaster):
 
     def _tensors(self, window: Window) -> TensorWindow:
         dtype = self.module.get_buffer("noise_variance").dtype
-        return TensorWindow.of(window, self._device, dtype)
+        return TensorWindow.drawn(window, self._device, dtype)
 
     def _answer(self, window: Window, ask: Callable[[TensorWindow], Tensor]) -> Floats:
         """`ask` (batch, ...) of all windows, so many at a time as the module likes."""
@@ -370,6 +375,11 @@ class Network(Forecaster):
         return answers[0] if len(answers) == 1 else np.concatenate(answers)
 
 
+def parameter_count(module: nn.Module) -> int:
+    """Number of trainable numbers."""
+    return sum(p.numel() for p in module.parameters() if p.requires_grad)
+
+
 @torch.no_grad()
 def over_windows(
     module: NetworkModule, windows: Windows, measure: Callable[[TensorWindow], Tensor]
@@ -377,7 +387,7 @@ def over_windows(
     """`measure` (batch, target), such as `module.errors`, of all windows, on the CPU."""
     device = module.get_buffer("allowed").device
     size = module.windows_per_pass or MOST_AT_ONCE
-    batches = (TensorWindow.of(batch, device) for batch in windows.batches(size))
+    batches = (TensorWindow.drawn(batch, device) for batch in windows.batches(size))
     return torch.cat([measure(batch).cpu() for batch in batches])
 
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from forecause.advice import Advice
 from forecause.data.windows import Window, Windows
 from forecause.errors import InputError, TrainingError
 from forecause.forecast.forecaster import FitData
@@ -80,7 +81,7 @@ def train(model: NetworkModule, fit_data: FitData, settings: TrainingSettings) -
         for step in range(1, most + 1):
             optimiser.param_groups[0]["lr"] = schedule.rate(step)
             optimiser.zero_grad()
-            batch = TensorWindow.of(next(batches), device)
+            batch = TensorWindow.drawn(next(batches), device)
             for part, share in passes(model, batch) if ranks.alone else [(batch, 1.0)]:
                 (loss(part, size) * share).backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
@@ -108,7 +109,9 @@ def _loss_of(model: NetworkModule, ranks: Ranks) -> Callable[[TensorWindow, int]
     if ranks.alone:
         return lambda share, _batch: model.loss(share).sum()
     if next(model.parameters()).device.type not in ("cpu", "cuda"):
-        raise InputError("Several processes can train on cpu or cuda; give --device cpu.")
+        raise InputError(
+            f"Several processes can train on cpu or cuda; give {Advice('device', 'cpu')}."
+        )
     # A parameter may have no use, like the embedding of domains that are not there; the first
     # step shows which, and they stay the same.
     together = DistributedDataParallel(_WeightedLoss(model), static_graph=True)
@@ -283,6 +286,6 @@ def _finite(losses: Tensor, kind: str, step: int) -> Tensor:
     if not bool(torch.isfinite(losses).all()):
         raise TrainingError(
             f"The loss of the {kind} became infinite or undefined at step {step}; look for "
-            "extreme outliers in the data, or use --forecaster linear or additive."
+            f"extreme outliers in the data, or use {Advice('forecaster', 'linear')}."
         )
     return losses

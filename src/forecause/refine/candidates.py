@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from forecause.config.thresholds import thresholds
 from forecause.data.panel import Panel
 from forecause.data.streams import batches_of, moments_of
 from forecause.data.windows import Windows
@@ -22,7 +23,6 @@ from forecause.regression.p_values import adjusted_p_values
 from forecause.regression.residuals import Residuals
 
 Place = tuple[int, int, int]  # target, source, lag
-FDR = 0.05  # of the pairs at lag 0
 MOST_CORRELATED_WINDOWS = 20_000  # whose residuals are correlated
 
 
@@ -65,7 +65,7 @@ def candidate_mask(graph: LaggedGraph, pairs: Iterable[Pair]) -> Mask:
     return mask
 
 
-def screen_instantaneous(panel: Panel, graph: LaggedGraph, fdr: float = FDR) -> tuple[Pair, ...]:
+def screen_instantaneous(panel: Panel, graph: LaggedGraph) -> tuple[Pair, ...]:
     """The pairs that are linked at lag 0, by an effect or a hidden cause; the strongest first.
 
     Every variable is regressed on its parents in the graph; the correlations of what is left
@@ -78,7 +78,7 @@ def screen_instantaneous(panel: Panel, graph: LaggedGraph, fdr: float = FDR) -> 
     pairs = [
         Pair(names[i], names[j], float(correlation[i, j]), float(q))
         for i, j, q in zip(first, second, q_values, strict=True)
-        if q <= fdr
+        if q <= thresholds().hidden.within_row_fdr
     ]
     return tuple(sorted(pairs, key=lambda pair: -abs(pair.correlation)))
 

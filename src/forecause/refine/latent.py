@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from forecause.config.thresholds import thresholds
 from forecause.data.panel import Panel
 from forecause.edges.knowledge import Knowledge
 from forecause.graph.axes import AXES, empty_scores
@@ -46,9 +47,6 @@ from forecause.refine.lagged import LaggedProducts
 from forecause.refine.links import Links, Mask
 from forecause.refine.tigramite_search import by_target, search_latent
 
-LEVEL = 0.001  # of LPCMCI's tests
-INSTRUMENT_LEVEL = 0.05
-WEAK = 0.25  # of the score (an energy) of the target's strongest edge: half of its effect
 # Bounds on conditioning sets, without which ten variables can take many minutes.
 MAX_SIZE = 2
 MAX_SETS_PER_SIZE = 5
@@ -99,7 +97,7 @@ def _search(panel: Panel, max_lag: int, links: Links) -> _Verdicts:
         panel,
         max_lag,
         links.for_lpcmci_without_instantaneous_causes(),
-        pc_alpha=LEVEL,
+        pc_alpha=thresholds().hidden.lpcmci_level,
         max_p_global=MAX_SIZE,
         max_q_global=MAX_SETS_PER_SIZE,
     )
@@ -118,8 +116,8 @@ def _believed(
     for place in places:
         if marks[place] != CONFOUNDED:
             continue
-        weak = scores.values[place] < WEAK * strongest[place[0]]
-        if not weak or reached[place] < INSTRUMENT_LEVEL:
+        weak = scores.values[place] < thresholds().hidden.weak_score * strongest[place[0]]
+        if not weak or reached[place] < thresholds().hidden.instrument_level:
             marks[place] = POSSIBLE_CAUSE
     return marks
 

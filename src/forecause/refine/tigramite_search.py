@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from forecause.config.thresholds import thresholds
 from forecause.data import Panel
 from forecause.errors import InputError, MissingExtra
 from forecause.graph import LaggedGraph
 from forecause.graph.edge_table import CAUSE, WITHOUT_DIRECTION
 from forecause.refine.links import Assumptions, Links, graph_of
 
-LEVEL_PLUS = 0.01  # of PCMCI+'s tests: tigramite's default
 MISSING = -1e300  # what tigramite is told to read as a missing value; it refuses NaN
 
 
@@ -30,7 +30,9 @@ def search_plus(panel: Panel, max_lag: int, links: Links) -> Any:
     """What PCMCI+ finds among these links, as tigramite gives it."""
     with quiet():
         return pcmci_searcher(panel, max_lag).run_pcmciplus(
-            tau_max=max_lag, pc_alpha=LEVEL_PLUS, link_assumptions=links.for_pcmci()
+            tau_max=max_lag,
+            pc_alpha=thresholds().hidden.pcmci_plus_level,
+            link_assumptions=links.for_pcmci(),
         )
 
 

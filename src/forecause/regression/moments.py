@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import fdtrc
 
+from forecause.advice import Advice
 from forecause.errors import InputError
 from forecause.regression.least_squares import positive_inverse, positive_solve, wald
 from forecause.work_sharing import shared
@@ -164,7 +165,7 @@ class Moments:
             raise InputError(
                 f"The tests need more windows than inputs: found {self.count} windows for "
                 f"{len(self.gram) - 1} inputs; use a smaller lag, fewer variables, more rows, or "
-                "choose edges by --select top-k."
+                f"choose edges by {Advice('select', 'top-k')}."
             )
         return left
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
+from forecause.config.thresholds import thresholds
 from forecause.regression.atoms import Atom, Factor, Kind, atom_of, atom_values
 from forecause.regression.least_squares import KnownFeatures
 
@@ -29,8 +30,6 @@ MOST_COLUMNS_OF_TRIPLES = 50
 FACTORS_AT_ONCE = 16  # second factors of triples whose thirds are looked at together
 FEW_COLUMNS = 30  # up to so many, triples are made of bends too
 LEVEL = 0.005  # of a scan as a whole: the chance to propose anything where there is nothing
-LEAST_T = 3.5  # heteroscedastic t-value of an atom that is kept
-LEAST_Z = 3.0  # of an atom that is proposed
 PROPOSALS = 12  # of one scan, that are looked at more closely
 
 WAVE_RATES = np.arange(2.0, 32.01, 0.25)  # of single inputs
@@ -277,7 +276,7 @@ def _pursuit(values: Array, residual: Array, most: int) -> list[int]:
         t[(values**2).sum(0) < 0.1 * start] = 0.0  # mostly explained by those taken
         t[taken] = 0.0
         best = int(t.argmax())
-        if t[best] < LEAST_T:
+        if t[best] < thresholds().search.least_t:
             break
         taken.append(best)
         direction = values[:, best] / np.linalg.norm(values[:, best])
@@ -305,7 +304,7 @@ def _scale(usable: npt.NDArray[np.bool_], norms: Single, rows: int) -> Single:
 def _largest(values: Single, count: int) -> list[tuple[int, ...]]:
     """Places of the largest values; of those that stand out from nothing none is looked for."""
     flat = values.ravel()
-    picks = np.flatnonzero(flat > LEAST_Z)
+    picks = np.flatnonzero(flat > thresholds().search.least_z)
     order = np.argsort(-flat[picks], kind="stable")[:count]
     where = np.unravel_index(picks[order], values.shape)
     return [tuple(place) for place in np.stack(where, axis=1).tolist()]

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from forecause.config.thresholds import thresholds
 from forecause.regression.moments import Moments
 from forecause.regression.sample import pieces
 from forecause.work_sharing import parallel_map
@@ -28,7 +29,6 @@ ROUNDS = (15, 8, 8, 8)  # inputs added in each, besides the one that is always t
 SCREENED = 1 + sum(ROUNDS)  # at most
 TARGETS_AT_ONCE, NUMBERS = 64, 8_000_000
 RIDGE = 1e-3
-GENEROUS = 0.7  # standard errors below the best of inputs without effect: about three get in
 
 
 def is_wide(inputs: int, windows: int) -> bool:
@@ -100,7 +100,7 @@ def _screened(screen: _Screen, some: Index) -> Screened:
     """The inputs of some targets (target,)."""
     past, targets = screen.past, screen.targets[:, some]
     allowed = None if screen.allowed is None else screen.allowed[some]
-    beaten = math.sqrt(2 * math.log(past.shape[1])) - GENEROUS
+    beaten = math.sqrt(2 * math.log(past.shape[1])) - thresholds().search.screen_margin
     least = beaten / math.sqrt(len(past))  # as a correlation
     always = screen.always[some, None]
     taken = np.ones_like(always, dtype=bool)

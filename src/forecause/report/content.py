@@ -48,31 +48,31 @@ GLOSSARY = {
 
 
 def page_data(
-    found: Result, compare: Result | None = None, truth: LaggedGraph | None = None
+    run: Result, compare: Result | None = None, truth: LaggedGraph | None = None
 ) -> dict[str, Any]:
     """Everything the page's script works on."""
-    graph = found.graph
+    graph = run.graph
     others = [compare.graph] if compare else []
     if truth is not None:
         check_same_variables(graph, truth, "true graph")
     if compare is not None:
         check_same_variables(graph, compare.graph, "other run")
-    time = found.timing
+    time = run.timing
     return {
         "format": FORMAT,
         "graph": document(graph),
-        "compare": _other_run(found, compare) if compare else None,
+        "compare": _other_run(run, compare) if compare else None,
         "truth": document(truth) if truth is not None else None,
         "layout": _layout(graph, others),
-        "signs": _signs(found),
-        "sentences": sentences(found),
-        "links": top_links(found),
-        "domain_links": {name: top_links(found, part) for name, part in graph.domains.items()},
+        "signs": _signs(run),
+        "sentences": sentences(run),
+        "links": top_links(run),
+        "domain_links": {name: top_links(run, part) for name, part in graph.domains.items()},
         "delay_unit": delay_unit(time),
         "delays": [delay_text(lag, time) for lag in range(_longest(graph, others) + 1)],
         "glossary": GLOSSARY,
-        "sd": short(found.data.variable_sd),
-        "evidence": {k: v for k, v in found.evidence.items() if k != "origin"},
+        "sd": short(run.data.variable_sd),
+        "evidence": {k: v for k, v in run.evidence.items() if k != "origin"},
     }
 
 
@@ -84,13 +84,13 @@ def document(graph: LaggedGraph) -> Any:
     return content
 
 
-def sentences(found: Result) -> list[str]:
+def sentences(run: Result) -> list[str]:
     """One sentence of evidence per edge, in the order of the edge table."""
-    place = {name: i for i, name in enumerate(found.graph.variables)}
-    shown = {tuple(entry["edge"]): entry for entry in found.evidence.get("edges", [])}
-    time, spread = found.timing, found.data.variable_sd.tolist()
+    place = {name: i for i, name in enumerate(run.graph.variables)}
+    shown = {tuple(entry["edge"]): entry for entry in run.evidence.get("edges", [])}
+    time, spread = run.timing, run.data.variable_sd.tolist()
     told = []
-    for edge in edge_records(found.graph.edges):
+    for edge in edge_records(run.graph.edges):
         source, target = place[str(edge["source"])], place[str(edge["target"])]
         curves = shown.get((source, target, edge["lag"]))
         told.append(edge_sentence(edge, curves, time, spread[source], spread[target]))
@@ -110,9 +110,9 @@ def check_same_variables(graph: LaggedGraph, other: LaggedGraph, what: str) -> N
         )
 
 
-def _other_run(found: Result, other: Result) -> dict[str, Any]:
+def _other_run(run: Result, other: Result) -> dict[str, Any]:
     """The other run's graph, and who forecasts how many of the shared variables better."""
-    here, there = chosen_losses(found.losses).align(chosen_losses(other.losses), join="inner")
+    here, there = chosen_losses(run.losses).align(chosen_losses(other.losses), join="inner")
     ratio = here / there
     better = {
         "here": int((ratio < 0.99).sum()),
@@ -134,11 +134,11 @@ def _layout(graph: LaggedGraph, others: list[LaggedGraph]) -> dict[str, Any]:
     }
 
 
-def _signs(found: Result) -> str:
+def _signs(run: Result) -> str:
     """One of + - 0 for every candidate, in the order (target, source, lag)."""
-    if "effect" not in found.relevance or found.relevance["effect"].size > MOST_SCORES:
+    if "effect" not in run.relevance or run.relevance["effect"].size > MOST_SCORES:
         return ""
-    signs = np.sign(np.nan_to_num(found.relevance["effect"].values)).astype(int).ravel()
+    signs = np.sign(np.nan_to_num(run.relevance["effect"].values)).astype(int).ravel()
     return "".join("0+-"[sign] for sign in signs)
 
 

@@ -43,16 +43,22 @@ Floats = npt.NDArray[Any]  # float32 as drawn, or float64
 Index = npt.NDArray[np.int64]
 
 
-def collect(found: Result, windows: Windows) -> dict[str, Any]:
-    """Gather what the page shows beyond the graph; `windows` are all windows of the data."""
-    held_out = windows.split(found.config.forecasting.held_out)[1]
-    edges = strongest_edges(found.graph)
-    probe = ModelProbe(found.forecaster, windows, held_out)
+def collect(run: Result, windows: Windows) -> dict[str, Any]:
+    """Gather what the page shows beyond the graph; `windows` are all windows of the data.
+
+    What an edge does is told by the causal forecaster, which was fitted to all rows; what held-out
+    rows tell, by the forecaster that has not seen them.
+    """
+    held_out = windows.split(run.config.forecasting.held_out)[1]
+    edges = strongest_edges(run.graph)
+    probe = ModelProbe(run.forecaster, windows, held_out)
     whole = course(windows.panel) | time_parts(windows.panel)
     for name in {"values", "explained", "left"} & set(whole):
         whole[name] = [whole[name][column] for column in probe.shown]
-    responses = probe.responses(edges)
-    influences = probe.influences(edges)
+    causal = run.forecaster if run.causal is None else run.causal.forecaster
+    effects = ModelProbe(causal, windows, held_out)
+    responses = effects.responses(edges)
+    influences = effects.influences(edges)
     lost = probe.lost_without(edges)
     return {
         "format": FORMAT,

@@ -93,8 +93,8 @@ def _springs(pull: Array) -> Array:
 
     network = nx.from_numpy_array(pull)
     rounds = int(np.clip(ROUNDS * (MANY / len(pull)) ** 2, LEAST_ROUNDS, ROUNDS))
-    found = nx.spring_layout(network, k=2.2 / np.sqrt(len(pull)), iterations=rounds, seed=0)
-    places = _evened(np.array([found[i] for i in range(len(pull))]))
+    coordinates = nx.spring_layout(network, k=2.2 / np.sqrt(len(pull)), iterations=rounds, seed=0)
+    places = _evened(np.array([coordinates[i] for i in range(len(pull))]))
     for _ in range(rounds // 2):
         places = _filled(places + _pushes(places))
     return places

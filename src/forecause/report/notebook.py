@@ -38,16 +38,16 @@ padding-left: 0.7em; margin: 0 0 0.7em"><b>{{ link.claim }}</b>
 """
 
 
-def notebook_html(found: Result) -> str:
+def notebook_html(run: Result) -> str:
     """A piece of HTML without scripts; names from the data are escaped."""
-    links, unit = top_links(found), delay_unit(found.timing)
-    drawn = len(found.data.variables) <= MOST_VARIABLES
+    links, unit = top_links(run), delay_unit(run.timing)
+    drawn = len(run.data.variables) <= MOST_VARIABLES
     template = Environment(autoescape=True).from_string(TEMPLATE)
     return template.render(
-        headline=headline(found),
-        data_line=data_line(found),
-        doubts=found.doubts,
-        picture=graph_svg(found.graph, unit) if drawn else "",
+        headline=headline(run),
+        data_line=data_line(run),
+        doubts=run.doubts,
+        picture=graph_svg(run.graph, unit) if drawn else "",
         links=links,
         told=any(link["amount"] for link in links),
         colours=COLOURS,

@@ -56,16 +56,16 @@ BLOCK = re.compile(r'<script type="application/json" id="forecause-report">(.*?)
 
 
 def write_report(
-    found: Result,
+    run: Result,
     path: Path,
     *,
     compare: Result | None = None,
     truth: LaggedGraph | None = None,
 ) -> Path:
     """Render the page; names from the data are escaped, never interpreted."""
-    data = page_data(found, compare, truth)
+    data = page_data(run, compare, truth)
     template = Environment(autoescape=True, trim_blocks=True).from_string(_file("page.html.j2"))
-    quality = _quality(found)
+    quality = _quality(run)
     style = "\n".join([*(_file(name) for name in STYLES), *_place_rules(quality)])
     script = "(() => {\n'use strict';\n" + "\n".join(_file(name) for name in SCRIPTS) + "})();\n"
     page = template.render(
@@ -75,23 +75,23 @@ def write_report(
         script=script,
         script_hash=_policy_hash(script),
         data=_embedded(data),
-        several=bool(found.graph.domains or compare),
-        headline=headline(found),
-        data_line=data_line(found),
-        delay_unit=delay_unit(found.timing),
-        links=top_links(found),
-        doubts=_of_gravity(found, "doubt"),
-        verdict=verdict(found),
-        notes=_notes(found),
-        alerts=_of_gravity(found, "alert"),
-        facts=_facts(found),
-        assumptions=assumptions(found),
+        several=bool(run.graph.domains or compare),
+        headline=headline(run),
+        data_line=data_line(run),
+        delay_unit=delay_unit(run.timing),
+        links=top_links(run),
+        doubts=_of_gravity(run, "doubt"),
+        verdict=verdict(run),
+        notes=_notes(run),
+        alerts=_of_gravity(run, "alert"),
+        facts=_facts(run),
+        assumptions=assumptions(run),
         quality=quality,
-        has_var=_has_var(found),
-        loss_name="held-out squared error" + (" (labels: Brier)" if found.data.labels else ""),
-        has_surprise=found.nll is not None,
+        has_var=_has_var(run),
+        loss_name="held-out squared error" + (" (labels: Brier)" if run.data.labels else ""),
+        has_surprise=run.nll is not None,
         mean_place=_place(1.0),
-        reproduction=_reproduction(found),
+        reproduction=_reproduction(run),
     )
     save_text(page, path)
     return path
@@ -128,26 +128,26 @@ def _unbroken(sentence: str) -> Markup:
     return Markup(re.sub(r"(--[a-z][a-z-]*)", r'<span class="flag">\1</span>', plain))
 
 
-def _of_gravity(found: Result, gravity: Gravity) -> list[Markup]:
-    return [_unbroken(one.sentence) for one in found.findings if one.gravity == gravity]
+def _of_gravity(run: Result, gravity: Gravity) -> list[Markup]:
+    return [_unbroken(one.sentence) for one in run.findings if one.gravity == gravity]
 
 
-def _notes(found: Result) -> list[str | Markup]:
-    power = found.measured_power
+def _notes(run: Result) -> list[str | Markup]:
+    power = run.measured_power
     measured = [power.sentence] if power else []
-    return [*found.data.notes, *_of_gravity(found, "note"), *measured]
+    return [*run.data.notes, *_of_gravity(run, "note"), *measured]
 
 
-def _facts(found: Result) -> list[tuple[str, str]]:
-    data, time = found.data, found.timing
+def _facts(run: Result) -> list[tuple[str, str]]:
+    data, time = run.data, run.timing
     facts = [
         ("variables", f"{len(data.variables):,}"),
         ("rows", f"{data.rows:,}"),
         ("sampled", sampling_text(time)),
         ("missing values", f"{data.missing_share:.1%}"),
         ("windows used", f"{data.windows:,}"),
-        ("delays looked for", f"up to {lag_text(found.graph.max_lag, time)}"),
-        ("forecaster", forecaster_text(found).removeprefix("forecaster ")),
+        ("delays looked for", f"up to {lag_text(run.graph.max_lag, time)}"),
+        ("forecaster", forecaster_text(run).removeprefix("forecaster ")),
     ]
     if len(data.series_names) > 1:
         facts.insert(2, ("series", f"{len(data.series_names):,}"))
@@ -156,16 +156,16 @@ def _facts(found: Result) -> list[tuple[str, str]]:
     return facts
 
 
-def _has_var(found: Result) -> bool:
-    shown = over_mean(found.losses).columns
+def _has_var(run: Result) -> bool:
+    shown = over_mean(run.losses).columns
     return "linear" in shown and len(shown) > 3
 
 
-def _quality(found: Result) -> list[dict[str, Any]]:
+def _quality(run: Result) -> list[dict[str, Any]]:
     """One row per variable: losses, their places on the scale, and how they compare."""
     rows = []
-    has_var = _has_var(found)
-    losses = over_mean(found.losses)
+    has_var = _has_var(run)
+    losses = over_mean(run.losses)
     own = chosen_losses(losses)
     for loss, (name, row) in zip(own.tolist(), losses.iterrows(), strict=True):
         naive = float(row["naive"])
@@ -179,7 +179,7 @@ def _quality(found: Result) -> list[dict[str, Any]]:
                 "var": f"{var:.3f}",
                 "to_naive": _change(loss, naive),
                 "to_var": _change(loss, var),
-                "surprise": _surprise(found, str(name)),
+                "surprise": _surprise(run, str(name)),
                 "own_place": _place(loss),
                 "naive_place": _place(naive),
                 "var_place": _place(var) if has_var else "",
@@ -188,11 +188,11 @@ def _quality(found: Result) -> list[dict[str, Any]]:
     return rows
 
 
-def _surprise(found: Result, variable: str) -> str:
+def _surprise(run: Result, variable: str) -> str:
     """Held-out negative log-likelihood of the model in use, where models were chosen by it."""
-    if found.nll is None:
+    if run.nll is None:
         return ""
-    return f"{chosen_losses(found.nll)[variable]:.3f}"
+    return f"{chosen_losses(run.nll)[variable]:.3f}"
 
 
 def _change(loss: float, other: float) -> str:
@@ -218,13 +218,13 @@ def _policy_hash(text: str) -> str:
     return "'sha256-" + b64encode(sha256(text.encode("utf-8")).digest()).decode() + "'"
 
 
-def _reproduction(found: Result) -> list[tuple[str, str]]:
-    origin = found.evidence.get("origin", {})
+def _reproduction(run: Result) -> list[tuple[str, str]]:
+    origin = run.evidence.get("origin", {})
     versions = origin.get("versions", {"forecause": __version__})
-    settings = found.config.to_json()
+    settings = run.config.to_json()
     return [
-        *((name, text) for name, text in commands(found).items()),
-        ("data fingerprint", found.data.fingerprint),
+        *((name, text) for name, text in commands(run).items()),
+        ("data fingerprint", run.data.fingerprint),
         ("seed", str(settings["seed"])),
         ("settings", ", ".join(f"{name} = {value}" for name, value in settings.items())),
         ("versions", ", ".join(f"{name} {value}" for name, value in versions.items())),

@@ -29,19 +29,19 @@ SEPARATE_LAGS = 6  # up to this many lags each get their own histogram
 class Plots:
     """Every plot takes `axes` to draw into, or makes a figure, and returns the axes."""
 
-    def __init__(self, found: Result) -> None:
-        self.found = found
+    def __init__(self, run: Result) -> None:
+        self.run = run
 
     def graph(self, axes: Axes | None = None, *, self_links: bool = True) -> Axes:
         """The summary graph: one arrow per pair, labelled with its lags."""
         axes = _axes(axes, (6.5, 5.0))
-        unit = delay_unit(self.found.timing)
-        drawing.summary_graph(axes, self.found.graph, self_links, unit)
+        unit = delay_unit(self.run.timing)
+        drawing.summary_graph(axes, self.run.graph, self_links, unit)
         return axes
 
     def timegraph(self, axes: Axes | None = None) -> Axes:
         """The graph unrolled in time: columns t - max_lag .. t, an arrow per edge."""
-        graph = self.found.graph
+        graph = self.run.graph
         axes = _axes(axes, (1.6 * graph.max_lag + 3.0, 0.45 * len(graph.variables) + 1.2))
         drawing.time_graph(axes, graph)
         return axes
@@ -59,7 +59,7 @@ class Plots:
         A triangle in the top left corner marks a predicted edge, in the top right a true one.
         `values` names a variable of `found.relevance`, such as mean_rank or sd_rank.
         """
-        graph = self.found.graph
+        graph = self.run.graph
         if truth is not None:
             check_same_variables(graph, truth, "true graph")
         shown = self._statistic(values)
@@ -75,19 +75,19 @@ class Plots:
         """Mean rank of every candidate over the samples against the sd of its rank."""
         mean, sd = self._statistic("mean_rank"), self._statistic("sd_rank")
         axes = _axes(axes, (5.0, 4.0))
-        drawing.candidates(axes, mean, sd, self.found.graph, truth)
+        drawing.candidates(axes, mean, sd, self.run.graph, truth)
         axes.set(xlabel="mean rank over samples (highest: strongest)", ylabel="sd of the rank")
         return axes
 
     def strengths(self, axes: Axes | None = None, *, bins: int = 25) -> Axes:
         """Histograms of the candidates' scores by lag; ticks below mark the chosen edges."""
-        scores = self.found.scores
+        scores = self.run.scores
         lags = [int(lag) for lag in scores["lag"].values]
         groups = {f"lag {lag}": [lag] for lag in lags}
         if len(lags) > SEPARATE_LAGS:
             groups = {"lag 1": lags[:1], f"lags 2 to {lags[-1]}": lags[1:]}
         axes = _axes(axes, (5.5, 3.8))
-        drawing.histograms(axes, scores, groups, self.found.graph, bins)
+        drawing.histograms(axes, scores, groups, self.run.graph, bins)
         return axes
 
     def interventions(self, axes: Axes | None = None) -> Axes:
@@ -95,10 +95,10 @@ class Plots:
         from forecause.attribute.of_variables import VariableRelevance
         from forecause.attribute.readouts import intervention
 
-        sample, scores = self.found.data.sampled, self.found.scores
+        sample, scores = self.run.data.sampled, self.run.scores
         inputs = scores.sizes["source"] * scores.sizes["lag"]
         count = max(min(len(sample), INTERVENTION_WORK // inputs), 8)
-        model = self.found.forecaster
+        model = self.run.forecaster
         signed = intervention(model, sample[:count])
         if model.labels:
             columns = VariableRelevance.of(model)
@@ -106,7 +106,7 @@ class Plots:
         effect = np.abs(signed).mean(0, dtype=np.float64)  # (target, step, source)
         changes = scores.copy(data=by_lag(effect))
         axes = _axes(axes, (5.0, 4.0))
-        drawing.candidates(axes, scores, changes, self.found.graph, None)
+        drawing.candidates(axes, scores, changes, self.run.graph, None)
         axes.set(xscale="log", yscale="log")
         axes.set(xlabel="score", ylabel="mean |change| of the forecast (sd)")
         axes.set_title(f"rank correlation {_rank_correlation(scores, changes):.2f}", fontsize=10)
@@ -114,15 +114,15 @@ class Plots:
 
     def forecast(self, variable: str | None = None, axes: Axes | None = None) -> Axes:
         """Held-out rows of a variable (the best forecast one by default) with a 90 % interval."""
-        near = self.found.evidence.get("stretch")
+        near = self.run.evidence.get("stretch")
         if near is None:
             raise InputError("This run keeps no held-out stretch to draw; discover it again.")
-        names = self.found.data.variables
+        names = self.run.data.variables
         if variable is not None and variable not in names:
             raise InputError(f"Unknown variable {variable!r}; choose one of {', '.join(names)}.")
         place = names.index(variable) if variable is not None else self._best_forecast()
         axes = _axes(axes, (7.0, 2.8))
-        drawing.forecast(axes, near, place, self.found.graph.max_lag)
+        drawing.forecast(axes, near, place, self.run.graph.max_lag)
         axes.set_ylabel(drawing.plain(names[place]))
         return axes
 
@@ -140,22 +140,22 @@ class Plots:
         Means over bins of rows; with `bins=None`, the signed contribution in every row.
         """
 
-        found = attribution_of_run(self.found, target, rows, bins=bins)
-        inputs = min(most, found.sizes["source"] * found.sizes["lag"])
+        run = attribution_of_run(self.run, target, rows, bins=bins)
+        inputs = min(most, run.sizes["source"] * run.sizes["lag"])
         axes = _axes(axes, (9.0, 0.28 * inputs + 1.2))
-        attribution(axes, found, most)
+        attribution(axes, run, most)
         return axes
 
     def _statistic(self, name: str) -> xr.DataArray:
-        known = [str(key) for key in self.found.relevance.data_vars]
+        known = [str(key) for key in self.run.relevance.data_vars]
         if name not in known:
             raise InputError(f"Unknown statistic {name!r}; choose one of {', '.join(known)}.")
-        return self.found.relevance[name]
+        return self.run.relevance[name]
 
     def _best_forecast(self) -> int:
         from forecause.report.words import chosen_losses
 
-        return int(np.argmin(chosen_losses(self.found.losses).to_numpy()))
+        return int(np.argmin(chosen_losses(self.run.losses).to_numpy()))
 
 
 def _axes(axes: Axes | None, size: tuple[float, float]) -> Axes:
@@ -180,15 +180,15 @@ SIGNED = LinearSegmentedColormap.from_list(
 TICKS = 6
 
 
-def attribution(axes: Axes, found: xr.Dataset, most: int = 12) -> None:
+def attribution(axes: Axes, run: xr.Dataset, most: int = 12) -> None:
     """The strongest inputs of a target, strongest above, along time.
 
     `found` comes from attribute.over_time. Single rows show the signed contribution; bins, in
     which signs cancel, its mean size.
     """
-    single = bool((found["windows"] == 1).all())
-    values = found["contribution" if single else "magnitude"].stack(input=("source", "lag"))
-    strength = found["magnitude"].mean("time").stack(input=("source", "lag"))
+    single = bool((run["windows"] == 1).all())
+    values = run["contribution" if single else "magnitude"].stack(input=("source", "lag"))
+    strength = run["magnitude"].mean("time").stack(input=("source", "lag"))
     shown = values.isel(input=np.argsort(-strength.values, kind="stable")[:most])
     picture = shown.transpose("input", "time").values
     top = float(np.abs(picture).max()) or 1.0
@@ -200,19 +200,19 @@ def attribution(axes: Axes, found: xr.Dataset, most: int = 12) -> None:
         aspect="auto",
         interpolation="nearest",
     )
-    readout = str(found.attrs["readout"])
+    readout = str(run.attrs["readout"])
     what = "contribution (sd)" if readout == "input-gradient" else readout
     label = what if single else f"mean size of {what}"
     axes.figure.colorbar(image, ax=axes, label=label, pad=0.01, fraction=0.04)
     names = [f"{plain(str(source))}, lag {lag}" for source, lag in shown["input"].values]
     axes.set_yticks(range(len(names)), names, fontsize=8)
     columns = np.unique(np.linspace(0, picture.shape[1] - 1, TICKS).astype(np.int64))
-    axes.set_xticks(columns, _labels(found["time"].values[columns]), fontsize=8)
-    axes.set_xlabel("time" if np.issubdtype(found["time"].dtype, np.datetime64) else "row")
-    series = found["series"].values
+    axes.set_xticks(columns, _labels(run["time"].values[columns]), fontsize=8)
+    axes.set_xlabel("time" if np.issubdtype(run["time"].dtype, np.datetime64) else "row")
+    series = run["series"].values
     for border in np.flatnonzero(series[1:] != series[:-1]):
         axes.axvline(float(border) + 0.5, color="#18212c", linewidth=1)
-    axes.set_title(f"what moves the forecast of {plain(str(found.attrs['target']))}", fontsize=10)
+    axes.set_title(f"what moves the forecast of {plain(str(run.attrs['target']))}", fontsize=10)
 
 
 def _labels(time: npt.NDArray[np.generic]) -> list[str]:

@@ -33,11 +33,11 @@ def origin() -> dict[str, Any]:
     }
 
 
-def commands(found: Result) -> dict[str, str]:
+def commands(run: Result) -> dict[str, str]:
     """The command that made the run if known, else the one that would; and the same in Python."""
-    known = found.evidence.get("origin", {}).get("command")
-    options = {"max_lag": found.config.max_lag} | found.config.changed()
-    files = [Path(path).name for path in (found.data.source or {}).get("paths", ["DATA"])]
+    known = run.evidence.get("origin", {}).get("command")
+    options = {"max_lag": run.config.max_lag} | run.config.changed()
+    files = [Path(path).name for path in (run.data.source or {}).get("paths", ["DATA"])]
     return {
         "command": known or command(files, options),
         "python": call(python_value(files[0] if len(files) == 1 else files), options),

@@ -35,14 +35,14 @@ def progress(quiet: bool) -> Progress:
     return QUIET if quiet else TerminalProgress()
 
 
-def show_discovery(found: Result, folder: Path, aside: bool = False) -> None:
+def show_discovery(run: Result, folder: Path, aside: bool = False) -> None:
     """The strongest edges, how well each variable is forecast, and where the results are.
 
     On stderr if the results stand `aside` of what a program reads from stdout.
     """
     console = Console(stderr=aside)
-    data = found.data
-    for finding in found.findings:
+    data = run.data
+    for finding in run.findings:
         if finding.gravity == "doubt":
             console.print(Text(finding.warning, style="bold"), soft_wrap=True)
     for note in data.notes:
@@ -53,25 +53,25 @@ def show_discovery(found: Result, folder: Path, aside: bool = False) -> None:
             + (f" ({data.lost_share:.1%} lost to missing values)" if data.lost_share else "")
         )
     )
-    if len(found.graph):
-        _show_edges(found, console)
+    if len(run.graph):
+        _show_edges(run, console)
     else:
         console.print(Text(NOTHING_FOUND, style="bold"), soft_wrap=True)
     labels = "; of labels, the Brier score" if data.labels else ""
     title = f"held-out squared error{labels} (1 = no better than the mean)"
-    console.print(_loss_table(over_mean(found.losses), title))
-    _count_rest(len(found.losses), "report.html", console)
-    if found.nll is not None:
+    console.print(_loss_table(over_mean(run.losses), title))
+    _count_rest(len(run.losses), "report.html", console)
+    if run.nll is not None:
         title = "held-out negative log-likelihood, by which the forecaster was chosen"
-        console.print(_loss_table(found.nll, title))
-    if found.graph.domains:
-        console.print(Text(_in_common(found)))
-        console.print(_domain_table(found))
-    for finding in found.findings:
+        console.print(_loss_table(run.nll, title))
+    if run.graph.domains:
+        console.print(Text(_in_common(run)))
+        console.print(_domain_table(run))
+    for finding in run.findings:
         if finding.gravity != "doubt":  # those were said first
             console.print(Text(f"note: {finding.sentence}"), soft_wrap=True)
-    if found.measured_power:
-        console.print(Text(f"note: {found.measured_power.sentence}"), soft_wrap=True)
+    if run.measured_power:
+        console.print(Text(f"note: {run.measured_power.sentence}"), soft_wrap=True)
     console.print(Text(f"report: {folder / 'report.html'}"), soft_wrap=True)
 
 
@@ -86,9 +86,9 @@ def show_scores(metrics: Mapping[str, Any]) -> None:
     Console().print(table)
 
 
-def show_power(found: Result, as_json: bool) -> None:
+def show_power(run: Result, as_json: bool) -> None:
     """Recovered and false edges per strength, and the answer in words."""
-    power = found.measured_power
+    power = run.measured_power
     if power is None:
         return
     if as_json:
@@ -104,7 +104,7 @@ def show_power(found: Result, as_json: bool) -> None:
     console.print(Text(power.sentence), soft_wrap=True)
 
 
-def show_effects(found: Result, effects: Sequence[Effect], as_json: bool) -> None:
+def show_effects(run: Result, effects: Sequence[Effect], as_json: bool) -> None:
     """The change and its interval at every lag asked for, and on what it rests."""
     rows = [
         {
@@ -126,7 +126,7 @@ def show_effects(found: Result, effects: Sequence[Effect], as_json: bool) -> Non
     table = Table("after", f"change of {first.target}", "90 % interval")
     for one in effects:
         interval = "-" if one.low != one.low else f"{one.low:.4g} to {one.high:.4g}"
-        table.add_row(delay_text(one.lag, found.timing), _short(one.change), interval)
+        table.add_row(delay_text(one.lag, run.timing), _short(one.change), interval)
     console = Console()
     shift = f"{first.source} one standard deviation ({first.shift:.3g}) higher:"
     console.print(Text(shift), soft_wrap=True)
@@ -152,12 +152,12 @@ def show_forecast(bands: pd.DataFrame, as_json: bool) -> None:
     Console().print(table)
 
 
-def show_evaluation(found: Evaluation) -> None:
+def show_evaluation(evaluation: Evaluation) -> None:
     """Error of every method per variable, relative to its own past, and the answer in words."""
-    mase = found.summary.pivot_table("mase", "variable", "method", sort=False)
+    mase = evaluation.summary.pivot_table("mase", "variable", "method", sort=False)
     table = Table("variable", "season", *mase.columns)
     for variable, row in mase.iterrows():
-        season = found.seasons[str(variable)]
+        season = evaluation.seasons[str(variable)]
         table.add_row(
             Text(str(variable)), str(season) if season > 1 else "-", *[f"{x:.3f}" for x in row]
         )
@@ -165,8 +165,8 @@ def show_evaluation(found: Evaluation) -> None:
     console.print(table)
     for sentence in (
         "mean absolute error; 1: that of seasonal naive one season ahead, before the first origin.",
-        found.sentence,
-        *found.notes,
+        evaluation.sentence,
+        *evaluation.notes,
     ):
         console.print(Text(sentence), soft_wrap=True)
 
@@ -176,14 +176,14 @@ def show_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
-def _show_edges(found: Result, console: Console) -> None:
+def _show_edges(run: Result, console: Console) -> None:
     """The strongest links as sentences, then all edges."""
-    for link in top_links(found):
+    for link in top_links(run):
         grade = f" ({link['grade']})" if link["grade"] else ""
         much = f": {link['amount']}" if link["amount"] else ""
         console.print(Text(f"- {link['claim']}{grade}{much}."), soft_wrap=True)
-    console.print(_edge_table(found))
-    _count_rest(len(found.graph), "edges.csv", console)
+    console.print(_edge_table(run))
+    _count_rest(len(run.graph), "edges.csv", console)
 
 
 def _count_rest(lines: int, where: str, console: Console) -> None:
@@ -191,18 +191,18 @@ def _count_rest(lines: int, where: str, console: Console) -> None:
         console.print(Text(f"... and {lines - MOST_LINES} more in {where}"))
 
 
-def _edge_table(found: Result) -> Table:
+def _edge_table(run: Result) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for name in ("source", "target"):
         table.add_column(name, overflow="fold")
     for name in ("after", "per sd [90 %]", "share", "grade"):
         table.add_column(name, no_wrap=True)
-    edges: list[Mapping[str, Any]] = [*edge_records(found.graph.edges.head(MOST_LINES))]
+    edges: list[Mapping[str, Any]] = [*edge_records(run.graph.edges.head(MOST_LINES))]
     for edge in edges:
         table.add_row(
             Text(str(edge["source"])),
             Text(str(edge["target"])),
-            delay_text(int(edge["lag"]), found.timing),
+            delay_text(int(edge["lag"]), run.timing),
             Text(change_text({str(name): cell for name, cell in edge.items()})),
             _number(edge["share"]),
             str(edge.get("grade") or "-"),
@@ -210,18 +210,18 @@ def _edge_table(found: Result) -> Table:
     return table
 
 
-def _domain_table(found: Result) -> Table:
+def _domain_table(run: Result) -> Table:
     table = Table("domain", "windows", "edges")
-    for name, windows in found.data.domain_windows.items():
-        graph = found.graph.domains.get(name)
+    for name, windows in run.data.domain_windows.items():
+        graph = run.graph.domains.get(name)
         table.add_row(
             Text(name), f"{windows:,}", "too few rows" if graph is None else f"{len(graph)}"
         )
     return table
 
 
-def _in_common(found: Result) -> str:
-    shared, changing = len(found.graph.invariant), len(found.graph.changes)
+def _in_common(run: Result) -> str:
+    shared, changing = len(run.graph.invariant), len(run.graph.changes)
     return f"graph per domain: {shared} edges in all of them, {changing} in some"
 
 

@@ -144,12 +144,12 @@ def _moves(response: Mapping[str, Any], source: str, target: str, sd: float) -> 
     return [f"{start} the forecast of {target} moves by {span / sd:.2g} standard deviations"]
 
 
-def headline(found: Result) -> str:
+def headline(run: Result) -> str:
     """How many links there are, and whether they can be relied on."""
-    edges, variables = len(found.graph), len(found.data.variables)
+    edges, variables = len(run.graph), len(run.data.variables)
     links = "No link" if not edges else _count(edges, "link")
     among = f"{links} among {_count(variables, 'variable')}"
-    doubted = int(doubted_edges(found.findings, found.graph).sum()) if found.doubts else 0
+    doubted = int(doubted_edges(run.findings, run.graph).sum()) if run.doubts else 0
     if not doubted:
         return among
     if doubted == edges:
@@ -157,32 +157,32 @@ def headline(found: Result) -> str:
     return f"{NO_PROMISE} for {doubted} of them: {among}"
 
 
-def data_line(found: Result) -> str:
+def data_line(run: Result) -> str:
     """What was looked at, in one line."""
-    data, time = found.data, found.timing
+    data, time = run.data, run.timing
     series = f" of {len(data.series_names):,} series" if len(data.series_names) > 1 else ""
     sampled = f", {sampling_text(time)}" if time.get("step") else ""
     return (
         f"{data.rows:,} rows{series}{sampled}; delays up to "
-        f"{delay_text(found.graph.max_lag, time)}; {forecaster_text(found)}"
+        f"{delay_text(run.graph.max_lag, time)}; {forecaster_text(run)}"
     )
 
 
-def forecaster_text(found: Result) -> str:
+def forecaster_text(run: Result) -> str:
     """What forecast: one kind, or the best of several for each variable."""
-    kind = found.forecaster.kind
+    kind = run.forecaster.kind
     return "the best forecaster of each variable" if kind == "auto" else f"forecaster {kind}"
 
 
-def top_links(found: Result, graph: LaggedGraph | None = None) -> list[dict[str, Any]]:
+def top_links(run: Result, graph: LaggedGraph | None = None) -> list[dict[str, Any]]:
     """The strongest links between variables, those to itself if there are no others.
 
     Each with its key, what it claims, how much, and how sure. `graph` is that of a domain.
     """
-    edges, time = (graph or found.graph).edges, found.timing
+    edges, time = (graph or run.graph).edges, run.timing
     between = edges[edges["source"] != edges["target"]]
     chosen = edge_records((between if len(between) else edges).head(TOP_LINKS))
-    shift = dict(zip(found.data.variables, found.data.variable_sd.tolist(), strict=True))
+    shift = dict(zip(run.data.variables, run.data.variable_sd.tolist(), strict=True))
     return [
         {
             "edge": [edge["source"], edge["target"], edge["lag"]],
@@ -195,9 +195,9 @@ def top_links(found: Result, graph: LaggedGraph | None = None) -> list[dict[str,
     ]
 
 
-def verdict(found: Result) -> list[str]:
+def verdict(run: Result) -> list[str]:
     """What a reader should take away, most important first."""
-    edges = found.graph.edges
+    edges = run.graph.edges
     if not len(edges):
         return [NOTHING_FOUND]
     between = edges[edges["source"] != edges["target"]]
@@ -205,13 +205,13 @@ def verdict(found: Result) -> list[str]:
     selfs = len(edges) - len(between)
     if selfs:
         lines.append(f"{_count(selfs, 'link')} of a variable to its own past.")
-    alone = set(found.data.variables) - set(between["source"]) - set(between["target"])
+    alone = set(run.data.variables) - set(between["source"]) - set(between["target"])
     if alone:
         names = ", ".join(isolated(name) for name in sorted(alone)[:6]) + (
             " and others" if len(alone) > 6 else ""
         )
         lines.append(f"Not linked to any other variable: {names}.")
-    return [*lines, forecast_verdict(found.losses)]
+    return [*lines, forecast_verdict(run.losses)]
 
 
 def forecast_verdict(losses: pd.DataFrame) -> str:
@@ -237,12 +237,12 @@ def chosen_losses(losses: pd.DataFrame) -> pd.Series[Any]:
     return pd.Series([float(row[row["chosen"]]) for row in rows], index=losses.index)
 
 
-def assumptions(found: Result) -> list[tuple[str, str]]:
+def assumptions(run: Result) -> list[tuple[str, str]]:
     """(what is taken for granted, what happens where it fails), in plain words."""
-    span = lag_text(found.graph.max_lag, found.timing)
+    span = lag_text(run.graph.max_lag, run.timing)
     steady = (
         "Each domain has one graph; within it the influences stay the same."
-        if found.graph.domains
+        if run.graph.domains
         else "The influences stay the same from the first row to the last."
     )
     return [

@@ -9,8 +9,10 @@ import secrets
 import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
+from forecause.config.thresholds import THRESHOLDS, call_with, thresholds
 from forecause.errors import InputError, MissingExtra
 from forecause.resources.workers import (
     RETRIES,
@@ -71,6 +73,8 @@ class RayHelpers:
         `common` is put where every machine fetches it once, and every worker unpacks it once. A
         piece whose worker died is done again by another.
         """
+        if thresholds() != THRESHOLDS:
+            function = partial(call_with, thresholds(), function)
         ray = connect(self.workers)
         task = ray.remote(max_retries=RETRIES, num_cpus=1)(_piece)
         kept = ray.put(common)
@@ -148,7 +152,7 @@ def connect(workers: Workers) -> Any:
     except (OSError, RuntimeError, ValueError) as error:
         raise InputError(
             f"No Ray cluster answers at {workers.ray!r} ({_first_line(error)}); start one with "
-            "'ray start --head', or use --ray local."
+            "'ray start --head', or ask for 'local'."
         ) from None
     return ray
 

@@ -24,6 +24,7 @@ from multiprocessing import connection
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from forecause.config.thresholds import THRESHOLDS, call_with, thresholds
 from forecause.errors import ForecauseError, InputError
 from forecause.work_sharing import helped_by
 
@@ -125,6 +126,8 @@ def fan_out(
     function must be importable by name, or a functools.partial of one that is. With `isolation`
     nothing is done here, and a piece over its time answers with `TimeLimit`.
     """
+    if thresholds() != THRESHOLDS:
+        function = partial(call_with, thresholds(), function)
     if workers.ray is not None:
         from forecause.resources.over_ray import answers
 

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from forecause.config.thresholds import thresholds
 from forecause.data.gaps import expected
 from forecause.data.scratch import copied, new_array, pieces
 from forecause.regression.least_squares import pseudo_inverse
-from forecause.seasons.cycles import LEAST_CYCLES, rows_since_monday
+from forecause.seasons.cycles import rows_since_monday
 from forecause.seasons.search import Season, TrendName, find_time_terms
 from forecause.seasons.terms import Array, Cycle, TimeTerms
 
@@ -227,7 +228,7 @@ def _find(
     for series, own in enumerate(found):
         if series == longest or not own.rows:
             continue
-        kept = tuple(c for c in cycles if c.period * LEAST_CYCLES <= own.rows)
+        kept = tuple(c for c in cycles if c.period * thresholds().seasons.least_cycles <= own.rows)
         if asked.trend == "none" or len(found) > MOST_SERIES:
             found[series] = replace(own, cycles=tuple(replace(c, parts=0) for c in kept))
         else:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import fdtrc
 
+from forecause.config.thresholds import thresholds
 from forecause.seasons.levels import even_knots, slow_terms
 from forecause.seasons.piece_tests import PieceTests, wave_f_values
 from forecause.seasons.terms import Array, Cycle, TimeTerms, waves
@@ -16,19 +17,11 @@ from forecause.seasons.terms import Array, Cycle, TimeTerms, waves
 Stamps = npt.NDArray[np.datetime64]
 Orders = npt.NDArray[np.int64]
 
-LEAST_CYCLES = 3.0  # in the data, before a period is believed
-LEAST_CYCLES_OF_SPECTRUM = 5.0  # before one is believed that no time stamp suggests
 LEAST_PERIOD = 2.0  # rows
-# Rounds of a named period that are enough if all variables show it, and its least F value on
-# average over them. Once in a hundred tables random walks exceed 5.4 with 1.5 rounds, 4.8 with 2.
-SHORT_CYCLES, SHORT_F = 1.5, 6.5
 MOST_PARTS = 16  # of the record in which a wave's phase is compared
-LEVEL = 0.01  # chance that a table without cycles is given one from its spectrum
-STAMP_LEVEL = 0.02  # the same for a period that the time stamps suggest
 MOST_CYCLES = 4
 LEAST_HARMONICS, MOST_HARMONICS = 2, 6
 SHARPEST, ROWS_PER_ORDER = 40, 30  # harmonics of a cycle with steps, such as weekdays; rows of each
-SAME_F = 3.0  # F lost to a rounder period that still counts as fitting as well
 LEAST_MORE_WAVES = 2  # of a multiple of a period, before it is taken in its place
 SAME_ROUNDS = 0.03  # share by which a part of a week may miss it
 SAME_PERIOD = 0.01  # share by which a period may differ from that of the calendar
@@ -41,9 +34,10 @@ SECONDS |= {"month": 2629746.0, "year": 31556952.0}
 
 
 def calendar_periods(
-    stamps: Stamps | None, rows: int, least_cycles: float = LEAST_CYCLES
+    stamps: Stamps | None, rows: int, least_cycles: float | None = None
 ) -> dict[str, float]:
     """Periods in rows that the calendar suggests for this sampling step, by name."""
+    least = thresholds().seasons.least_cycles if least_cycles is None else least_cycles
     if stamps is None or len(stamps) < 2:
         return {}
     step = float(np.median(np.diff(stamps.astype("datetime64[s]")).astype(np.float64)))
@@ -55,7 +49,7 @@ def calendar_periods(
     return {
         name: period
         for name, period in periods.items()
-        if period >= LEAST_PERIOD and period * least_cycles <= rows
+        if period >= LEAST_PERIOD and period * least <= rows
     }
 
 
@@ -72,9 +66,9 @@ def week_of(cycles: Sequence[Cycle]) -> dict[str, float]:
 
 
 def with_week_of_days(tests: PieceTests, terms: TimeTerms) -> TimeTerms:
-    """Where a day was seen without time stamps: a week in place of what were parts of it."""
+    """Replace cycles that are fractions of a week by one weekly cycle, where a day was seen."""
     week = week_of(terms.cycles)
-    if not week or week["week"] * LEAST_CYCLES > tests.rows:
+    if not week or week["week"] * thresholds().seasons.least_cycles > tests.rows:
         return terms
     rounds = [(cycle, week["week"] / cycle.period) for cycle in terms.cycles]
     others = [c for c, n in rounds if n > DAYS - 1 or abs(n - round(n)) > SAME_ROUNDS * round(n)]
@@ -91,7 +85,8 @@ def with_suggested_cycles(
     """Add those of some named periods that the data follow, the shortest first."""
     for name, period in sorted(periods.items(), key=lambda item: item[1]):
         orders = [k / period for k in (1, 2, 3) if k / period <= 0.5]
-        if tests.wave_p_value(orders, _beside(tests, terms)) < STAMP_LEVEL / len(periods):
+        level = thresholds().seasons.stamp_level / len(periods)
+        if tests.wave_p_value(orders, _beside(tests, terms)) < level:
             terms = with_named_cycle(tests, terms, Cycle(period, 1, name=name), stamps)
     return terms
 
@@ -116,7 +111,7 @@ def with_named_cycle(
     beside = _beside(tests, found)
     p_values = [tests.p_value(_levels(tests, days), beside) for days in weekdays]
     best = int(np.argmin(p_values))
-    if p_values[best] * len(weekdays) >= LEVEL:
+    if p_values[best] * len(weekdays) >= thresholds().seasons.level:
         return found
     return with_cycle(tests, terms, weekdays[best])
 
@@ -139,7 +134,8 @@ def with_short_cycle(
         wave = Cycle(period, LEAST_HARMONICS, name=name)
         shapes = [wave, replace(wave, harmonics=2 * LEAST_HARMONICS)]
         shapes += sorted(_weekdays(wave, stamps), key=evidence)[-1:]
-        clear = [shape for shape in shapes if tests.variables > 1 and evidence(shape) > SHORT_F]
+        least = thresholds().seasons.short_f
+        clear = [shape for shape in shapes if tests.variables > 1 and evidence(shape) > least]
         for cycles in ((*terms.cycles, shape) for shape in clear):
             options += [replace(terms, cycles=cycles, knots=knots) for knots in trends]
     return options[0] if len(options) == 1 else min(options, key=tests.criterion)
@@ -210,13 +206,13 @@ def _levels(tests: PieceTests, cycle: Cycle) -> Array:
 
 def _still_seen(tests: PieceTests, terms: TimeTerms, cycle: Cycle) -> bool:
     """Whether a cycle is seen beside other terms; few rounds of one were compared with trends."""
-    if cycle.period * LEAST_CYCLES > tests.rows:
+    if cycle.period * thresholds().seasons.least_cycles > tests.rows:
         return True
-    beside = _beside(tests, terms)
-    if cycle.parts and tests.p_value(_levels(tests, cycle), beside) < STAMP_LEVEL:
+    beside, level = _beside(tests, terms), thresholds().seasons.stamp_level
+    if cycle.parts and tests.p_value(_levels(tests, cycle), beside) < level:
         return True
     orders = [k / cycle.period for k in range(1, cycle.harmonics + 1)]
-    return tests.wave_p_value(orders, beside) < STAMP_LEVEL
+    return tests.wave_p_value(orders, beside) < level
 
 
 def _sized(tests: PieceTests, cycle: Cycle, held: Array) -> Cycle:
@@ -224,8 +220,9 @@ def _sized(tests: PieceTests, cycle: Cycle, held: Array) -> Cycle:
     most = int(min(MOST_HARMONICS, cycle.period // 2))
     found = min(LEAST_HARMONICS, most)
     time = np.arange(tests.rows, dtype=np.float64)
+    level = thresholds().seasons.level / MOST_HARMONICS
     for order in range(1, most + 1):
-        if tests.wave_p_value([order / cycle.period], held) < LEVEL / MOST_HARMONICS:
+        if tests.wave_p_value([order / cycle.period], held) < level:
             found = max(found, order)
         held = np.column_stack([held, *waves(order / cycle.period, time)])
     return replace(cycle, harmonics=max(found, _sharpest(tests, cycle, held)))
@@ -246,7 +243,7 @@ def _clear_orders(tests: PieceTests, period: float, orders: Orders, held: Array)
     both = tests.each_t_value(np.hstack([np.cos(angles), np.sin(angles)]), held) ** 2
     f_values = both.reshape(tests.variables, 2, -1).mean(1)
     p_values = fdtrc(2, tests.rows - 3 * tests.own_lags, f_values.max(0))
-    return np.asarray(orders[p_values * f_values.size < LEVEL])
+    return np.asarray(orders[p_values * f_values.size < thresholds().seasons.level])
 
 
 def _whole(tests: PieceTests, period: float, beside: Array) -> float:
@@ -260,7 +257,7 @@ def _whole(tests: PieceTests, period: float, beside: Array) -> float:
         whole = float(round(times * period))
         if abs(times / whole - 1 / period) > 0.5 / tests.rows:
             continue
-        if whole * LEAST_CYCLES_OF_SPECTRUM > tests.rows:
+        if whole * thresholds().seasons.least_cycles_of_spectrum > tests.rows:
             break
         orders = np.arange(1, int(min(SHARPEST, (whole - 1) // 2)) + 1)
         clear = len(_clear_orders(tests, whole, orders, beside))
@@ -273,7 +270,9 @@ def _grown(tests: PieceTests, cycle: Cycle, terms: TimeTerms) -> Cycle:
     """The cycle, marked as growing or shrinking where there is evidence."""
     own = replace(terms, cycles=(cycle,), knots=(), shifts=()).matrix()
     pieces = own[:, : 2 * LEAST_HARMONICS] * np.linspace(-1, 1, tests.rows)[:, None]
-    return replace(cycle, growing=bool(tests.p_value(pieces, terms.matrix()) < LEVEL))
+    return replace(
+        cycle, growing=bool(tests.p_value(pieces, terms.matrix()) < thresholds().seasons.level)
+    )
 
 
 def _strongest_wave(tests: PieceTests, beside: Array) -> float | None:
@@ -283,9 +282,10 @@ def _strongest_wave(tests: PieceTests, beside: Array) -> float | None:
     ]
     frequencies = found[0][0]
     f_values = np.stack([f for _, f in found])  # (variable, frequency)
-    f_values[:, frequencies < LEAST_CYCLES_OF_SPECTRUM / tests.rows] = 0.0
+    bounds = thresholds().seasons
+    f_values[:, frequencies < bounds.least_cycles_of_spectrum / tests.rows] = 0.0
     looks = tests.variables * tests.rows  # the grid is dense: about two looks at each
-    if looks * fdtrc(2, tests.rows - 3 * tests.own_lags, f_values.max()) >= LEVEL:
+    if looks * fdtrc(2, tests.rows - 3 * tests.own_lags, f_values.max()) >= bounds.level:
         return None
     return float(frequencies[f_values.max(0).argmax()])
 
@@ -293,12 +293,12 @@ def _strongest_wave(tests: PieceTests, beside: Array) -> float | None:
 def _keeps_time(tests: PieceTests, frequency: float, beside: Array) -> bool:
     """Whether a wave has the same phase in many parts of the record.
 
-    A system that swings by itself has a peak in its spectrum, too, but loses count. The mean
-    over parts of the complex amplitude is compared with its spread, an F value of 2 and
-    2 (parts - 1) degrees of freedom.
+    A stochastic oscillation has a peak in its spectrum, too, but drifts in phase; a calendar
+    cycle does not. The mean over parts of the complex amplitude is compared with its spread, an F
+    value of 2 and 2 (parts - 1) degrees of freedom.
     """
     cycles = frequency * tests.rows
-    parts = int(np.clip(cycles, LEAST_CYCLES_OF_SPECTRUM, MOST_PARTS))
+    parts = int(np.clip(cycles, thresholds().seasons.least_cycles_of_spectrum, MOST_PARTS))
     turning = np.exp(-2j * np.pi * frequency * np.arange(tests.rows - tests.own_lags))
     best = 0.0
     for column in range(tests.variables):
@@ -307,7 +307,7 @@ def _keeps_time(tests: PieceTests, frequency: float, beside: Array) -> bool:
         spread = amplitudes.var() * parts / (parts - 1)  # of complex numbers
         best = max(best, parts * abs(amplitudes.mean()) ** 2 / max(float(spread), 1e-300))
     looks = 2 * cycles * tests.variables  # at frequencies up to this one
-    return bool(looks * (1 + best / (parts - 1)) ** (1 - parts) < LEVEL)
+    return bool(looks * (1 + best / (parts - 1)) ** (1 - parts) < thresholds().seasons.level)
 
 
 def _period(tests: PieceTests, frequency: float, beside: Array) -> float:
@@ -320,7 +320,7 @@ def _period(tests: PieceTests, frequency: float, beside: Array) -> float:
     best = frequency
     for width in (0.5 / tests.rows, 0.05 / tests.rows):
         best = float(max(best + width * np.linspace(-1, 1, 11), key=gain))
-    least = gain(best) - SAME_F
+    least = gain(best) - thresholds().seasons.same_f
     near = sorted(COMMON_PERIODS, key=lambda period: abs(1 / period - best))
     for period in (near[0], float(round(1 / best))):
         if abs(1 / period - best) < 0.5 / tests.rows and gain(1 / period) > least:

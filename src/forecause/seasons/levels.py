@@ -1,31 +1,25 @@
-"""The search for what changes slowly or at once: trends, shared slow waves, level shifts."""
+"""The search for what changes slowly or at once: trends, slow waves, level shifts, odd days."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
+from scipy.special import chdtrc, fdtrc
 
+from forecause.config.thresholds import thresholds
 from forecause.seasons.piece_tests import ROWS_BESIDE_SHIFT, PieceTests, step_f_values
 from forecause.seasons.terms import Array, TimeTerms, trend_terms
 
 TREND_KNOTS = 5
-# Knots of a slow wave that all variables share, its least F value on average over them, and own
-# past values beside it. Random walks of 2 to 8 variables reach 5.3 once in a hundred tables.
-WAVE_KNOTS, SHARED_F, WAVE_LAGS = (9, 17), 5.5, 2
-# The same of a straight and of a bent trend: this much, and this over the root of the variables'
-# number. Of 900 tables of 2, 5 and 8 random walks, 200 to 1,000 rows long, five exceeded either.
-SHARED_TRENDS = ((2, 5.0, 8.0), (TREND_KNOTS, 3.6, 5.4))
+WAVE_KNOTS = (9, 17)  # of a slow wave that all variables share
+WAVE_LAGS = 2  # own past values beside it
 ROWS_PER_KNOT = 30  # of such a wave, at least
 MOST_SHIFTS = 8
-# F values that pure random walks exceed once in a thousand, which no stationary series reaches
-# by chance either; of 1,000 to 2,000 walks of 300 to 2,000 rows.
-STRAIGHT_F = 19.0
-TREND_F = 9.0
-SHIFT_F = 28.0
-# Of a shift that all variables share, on average over them: this much, and this over the root of
-# their number. Of 360 tables of 2, 5 and 8 random walks none reached it.
-SHARED_SHIFT_F, SHARED_SHIFT_SPREAD = 4.0, 18.0
+MOST_ODD_ROUNDS = 6  # of looking for odd days; each finds the days of about one size
+LEAST_ROWS_OF_DAY = 4
+MOST_USUAL = 3.0  # t value of a day, beyond which it says nothing of the usual ones
 
 
 def with_level_changes(tests: PieceTests, terms: TimeTerms, shifts: bool = True) -> TimeTerms:
@@ -58,8 +52,8 @@ def even_knots(rows: int, count: int = TREND_KNOTS) -> tuple[float, ...]:
 
 def _with_trends(tests: PieceTests, terms: TimeTerms) -> list[TimeTerms]:
     """The terms with a straight and with a curved trend, as far as there is evidence."""
-    found, beside = [], tests.columns(terms)
-    for knots, least in ((2, STRAIGHT_F), (TREND_KNOTS, TREND_F)):
+    found, beside, bounds = [], tests.columns(terms), thresholds().seasons
+    for knots, least in ((2, bounds.straight_f), (TREND_KNOTS, bounds.trend_f)):
         if tests.f_values(slow_terms(tests.rows, knots), beside).max() > least:
             found.append(replace(terms, knots=even_knots(tests.rows, knots)))
     return found
@@ -70,8 +64,12 @@ def _with_shared_wave(tests: PieceTests, terms: TimeTerms) -> TimeTerms:
 
     One of them alone could as well be a random walk: a week in ten days of rows, say.
     """
-    trends = [(knots, f + spread / tests.variables**0.5) for knots, f, spread in SHARED_TRENDS]
-    for count, least in (*trends, *((knots, SHARED_F) for knots in WAVE_KNOTS)):
+    bounds = thresholds().seasons
+    trends = [
+        (2, _shared(bounds.shared_straight_f, tests)),
+        (TREND_KNOTS, _shared(bounds.shared_trend_f, tests)),
+    ]
+    for count, least in (*trends, *((knots, bounds.wave_f) for knots in WAVE_KNOTS)):
         if tests.variables < 2 or tests.rows < count * ROWS_PER_KNOT:
             break
         pieces = slow_terms(tests.rows, count)
@@ -80,9 +78,16 @@ def _with_shared_wave(tests: PieceTests, terms: TimeTerms) -> TimeTerms:
     return terms
 
 
+def _shared(bound: tuple[float, float], tests: PieceTests) -> float:
+    """The least mean F value over all variables: a + b / sqrt(variables)."""
+    least, spread = bound
+    return least + spread / tests.variables**0.5
+
+
 def _with_shifts(tests: PieceTests, terms: TimeTerms, shared: bool = False) -> TimeTerms:
     """Add the steps that one variable shows clearly, or that all show on average."""
-    least = SHARED_SHIFT_F + SHARED_SHIFT_SPREAD / tests.variables**0.5 if shared else SHIFT_F
+    bounds = thresholds().seasons
+    least = _shared(bounds.shared_shift_f, tests) if shared else bounds.shift_f
     while len(terms.shifts) < MOST_SHIFTS:
         beside = tests.columns(terms)
         f_values = np.stack(
@@ -99,3 +104,45 @@ def _with_shifts(tests: PieceTests, terms: TimeTerms, shared: bool = False) -> T
         row = int(height.argmax()) + tests.own_lags
         terms = replace(terms, shifts=tuple(sorted((*terms.shifts, row))))
     return terms
+
+
+def with_odd_days(tests: PieceTests, terms: TimeTerms) -> TimeTerms:
+    """Add a level for each day that stands out, where every weekday has a level of its own.
+
+    A day counts by its clearest variable, or by all together.
+    """
+    weeks = [cycle for cycle in terms.cycles if cycle.parts]
+    if not weeks or weeks[0].period / weeks[0].parts < LEAST_ROWS_OF_DAY:
+        return terms
+    rows = weeks[0].period / weeks[0].parts
+    edges = np.arange(-weeks[0].shift % rows - rows, tests.rows + rows, rows).round().astype(int)
+    days = [(int(a), int(b)) for a, b in pairwise(edges) if b > 0 and a < tests.rows]
+    time = np.arange(tests.rows)
+    pieces = np.stack([(time >= a) & (time < b) for a, b in days], axis=1).astype(np.float64)
+    for _ in range(MOST_ODD_ROUNDS):
+        t_values = tests.each_t_value(pieces, tests.columns(terms))  # (variable, day)
+        free = tests.rows - 4 * tests.own_lags
+        of_one = fdtrc(1, free, (t_values**2).max(0)) * tests.variables
+        of_all = _chance_of_all(t_values)
+        height = (t_values**2).sum(0)
+        clear = 2 * len(days) * np.minimum(of_one, of_all) < thresholds().seasons.odd_day_level
+        clear &= height > height.max() / 2  # the clearest first: they move their weekday's level
+        found = [day for day, odd in zip(days, clear, strict=True) if odd]
+        most = thresholds().seasons.most_odd_days * len(days)
+        if not found or len(terms.odd_days) + len(found) > most:
+            break
+        terms = replace(terms, odd_days=tuple(sorted((*terms.odd_days, *found))))
+    return terms
+
+
+def _chance_of_all(t_values: Array) -> Array:
+    """The chance (day,) of squares of t values (variable, day) that add up to as much as a day's.
+
+    Variables that drive each other rise and fall on the same days, so the sum is one of fewer
+    squares than there are variables (Satterthwaite's approximation, by the correlation of days).
+    """
+    usual = np.clip(t_values, -MOST_USUAL, MOST_USUAL)
+    together = np.nan_to_num(np.atleast_2d(np.corrcoef(usual)), nan=0.0)
+    np.fill_diagonal(together, 1.0)
+    stretch = float((together**2).sum()) / len(t_values)
+    return np.asarray(chdtrc(len(t_values) / stretch, (t_values**2).sum(0) / stretch))

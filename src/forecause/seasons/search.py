@@ -8,9 +8,8 @@ from typing import Literal
 
 import numpy as np
 
+from forecause.config.thresholds import thresholds
 from forecause.seasons.cycles import (
-    LEAST_CYCLES,
-    SHORT_CYCLES,
     Stamps,
     calendar_periods,
     merged,
@@ -21,8 +20,12 @@ from forecause.seasons.cycles import (
     with_suggested_cycles,
     with_week_of_days,
 )
-from forecause.seasons.levels import WAVE_LAGS, with_level_changes, with_shared_changes
-from forecause.seasons.odd_days import with_odd_days
+from forecause.seasons.levels import (
+    WAVE_LAGS,
+    with_level_changes,
+    with_odd_days,
+    with_shared_changes,
+)
 from forecause.seasons.piece_tests import PieceTests
 from forecause.seasons.terms import Array, TimeTerms
 
@@ -76,12 +79,9 @@ def _with_cycles(tests: PieceTests, terms: TimeTerms, stamps: Stamps | None) -> 
 
 def _few_rounds(terms: TimeTerms, stamps: Stamps | None) -> dict[str, float]:
     """Named periods that the table has a few rounds of, too few for a test of one variable."""
-    named = calendar_periods(stamps, terms.rows, SHORT_CYCLES) or week_of(terms.cycles)
-    return {
-        name: period
-        for name, period in named.items()
-        if SHORT_CYCLES <= terms.rows / period < LEAST_CYCLES
-    }
+    least, most = thresholds().seasons.short_cycles, thresholds().seasons.least_cycles
+    named = calendar_periods(stamps, terms.rows, least) or week_of(terms.cycles)
+    return {name: period for name, period in named.items() if least <= terms.rows / period < most}
 
 
 def _without_gaps(values: Array) -> Array:

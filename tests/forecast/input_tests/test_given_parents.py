@@ -10,6 +10,7 @@ from scipy import stats
 
 import forecause as fc
 import forecause.forecast.input_tests.given_parents as tests
+from forecause.config.thresholds import Thresholds, using
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows
 from forecause.edges import summary_tests
@@ -54,13 +55,13 @@ def test_a_group_is_tested_as_residual_sums_of_squares_would(found: tests.Condit
 
 
 def test_errors_for_unequal_variance_are_those_of_the_wald_test(
-    found: tests.ConditionalTests, monkeypatch: pytest.MonkeyPatch
+    found: tests.ConditionalTests,
 ) -> None:
-    monkeypatch.setattr(tests, "UNEQUAL_SPREAD", -np.inf)
     wald = Wald.of(found.sample, found.design, [1]).p_values[0]
     group = found.design.groups[0] + 1
     given = np.setdiff1d(np.arange(found.design.width + 1), group)
-    p_value = tests.robust_p_value(found.features, found.outcome(1), given, group)
+    with using(Thresholds.of({"tests": {"unequal_spread": -1e9}})):
+        p_value = tests.robust_p_value(found.features, found.outcome(1), given, group)
     assert p_value == pytest.approx(wald[0], rel=1e-4)
 
 

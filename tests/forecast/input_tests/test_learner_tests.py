@@ -70,27 +70,29 @@ def test_no_fold_learns_from_a_past_that_is_tested_on_in_any_series():
             assert not tested & set(range(row - 3, row + 1))
 
 
-def test_the_default_finds_the_product_among_labels_domains_and_gaps(monkeypatch):
-    monkeypatch.setattr("forecause.forecast.selection.NEURAL_FROM", 10**9)  # no networks
+WITHOUT_NETWORKS = fc.Config(thresholds={"choice": {"neural_from": 10**9}})
+
+
+def test_the_default_finds_the_product_among_labels_domains_and_gaps():
     table = pd.DataFrame(product_of_three(2400), columns=list("abcde"))
     table["kind"] = np.random.default_rng(5).choice(["x", "y", "z"], len(table))
     table.loc[table.index[900:905], "e"] = np.nan
-    run = fc.discover(fc.read(table, gaps="drop"), max_lag=1)
+    run = fc.discover(fc.read(table, gaps="drop"), max_lag=1, config=WITHOUT_NETWORKS)
     assert {("a", "d", 1), ("b", "d", 1), ("c", "d", 1)} <= edge_set(run.graph)
     table["season"] = np.where(np.arange(len(table)) < 1200, "wet", "dry")
-    by_domain = fc.discover(fc.read(table, domain="season", gaps="drop"), max_lag=1)
+    panel = fc.read(table, domain="season", gaps="drop")
+    by_domain = fc.discover(panel, max_lag=1, config=WITHOUT_NETWORKS)
     assert {("a", "d", 1), ("b", "d", 1), ("c", "d", 1)} <= edge_set(by_domain.graph)
 
 
-def test_an_edge_that_may_be_a_misfit_is_marked_and_said(monkeypatch, tmp_path):
-    monkeypatch.setattr("forecause.forecast.selection.NEURAL_FROM", 10**9)
+def test_an_edge_that_may_be_a_misfit_is_marked_and_said(tmp_path):
     rng = np.random.default_rng(1)
     x = rng.normal(size=(2300, 6)) * [1, 0.5, 0.5, 1, 1, 1]
     for t in range(3, len(x)):  # v1 and v2 follow one function of v0 and v3, one row apart
         for target, delay in ((1, 1), (2, 2)):
             a, b = x[t - delay, 0], x[t - delay, 3]
             x[t, target] += np.sign(np.sin(np.pi * a) * np.sin(np.pi * b))
-    run = fc.discover(x[300:], max_lag=3)
+    run = fc.discover(x[300:], max_lag=3, config=WITHOUT_NETWORKS)
     doubtful = run.graph.edges.query("doubtful")
     assert set(zip(doubtful["source"], doubtful["target"], strict=True)) == {("x1", "x2")}
     assert "misfit" in [alert.code for alert in run.alerts]

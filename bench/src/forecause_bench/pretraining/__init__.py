@@ -16,18 +16,10 @@ from torch import Tensor
 
 from forecause.config import Settings
 from forecause.errors import InputError
-from forecause.forecast.models.pretrained.context import MOST_WINDOWS_TOLD, Context
-from forecause.forecast.models.pretrained.network import (
-    ContextNetwork,
-    Equations,
-    NetworkSettings,
-)
-from forecause.forecast.models.pretrained.weights import (
-    WEIGHTS,
-    read_whole,
-    save_network,
-    save_whole,
-)
+from forecause.networks.pretrained.context import MOST_WINDOWS_TOLD, Context
+from forecause.networks.pretrained.network import ContextNetwork, Equations
+from forecause.networks.pretrained.weights import WEIGHTS, read_whole, save_network, save_whole
+from forecause.networks.settings import ContextSettings
 from forecause.progress import QUIET, Progress
 from forecause_bench.pretraining.systems import (
     FIRST_SEED,
@@ -59,7 +51,7 @@ class PretrainSettings(Settings):
     systems: int = Field(default=16, ge=1)  # simulated for a round, all of one shape
     repeats: int = Field(default=8, ge=1)  # steps of a round, each with other contexts
     learning_rate: float = Field(default=3e-3, gt=0)
-    network: NetworkSettings = NetworkSettings()
+    network: ContextSettings = ContextSettings()
 
 
 @dataclass
@@ -222,14 +214,14 @@ def check(network: ContextNetwork) -> dict[str, dict[str, float]]:
     }
 
 
-def _seeded_network(settings: NetworkSettings, seed: int) -> ContextNetwork:
+def _seeded_network(settings: ContextSettings, seed: int) -> ContextNetwork:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return ContextNetwork(settings)
 
 
 def _node_vectors(
-    systems: int, variables: int, settings: NetworkSettings, rng: np.random.Generator
+    systems: int, variables: int, settings: ContextSettings, rng: np.random.Generator
 ) -> Tensor:
     """Drawn anew for every system, (system, variable, node_width)."""
     drawn = rng.normal(size=(systems, variables, settings.node_width))

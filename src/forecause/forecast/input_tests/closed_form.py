@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from forecause.config.thresholds import thresholds
 from forecause.data.streams import early_and_late, inputs_of, place_knots
 from forecause.data.windows import Windows
 from forecause.forecast.input_tests.designs import KNOTS, Designs
@@ -37,11 +38,9 @@ WORK_OF_TARGETS = 2e11  # of a fit to every target
 WORK_OF_SCREEN = 2e11  # of splines of all inputs, of which each target's own are then a part
 MANY = 100  # inputs; with more, the plausible ones alone are tried, too
 MOST_STORED = 100_000_000  # numbers, if spline terms are kept beside the windows: 400 MB
-MOST_FILLED = 0.01  # share of a target's cells; with more, only observed ones are tested
-PLAUSIBLE = 0.05  # p-value of the inputs that are tried alone
 MOST_PLAUSIBLE, MOST_PAIRED = 40, 14  # of them, and of those whose products are tried
 TARGETS_AT_ONCE, FEW_TARGETS = 8, 100  # tried together, where there are more than a few
-HINT, MOST_HINTING = 3.5, 20_000  # t-value of a product that makes it worth a fit; windows for it
+MOST_HINTING = 20_000  # windows in which is looked whether products are worth a fit
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -64,7 +63,7 @@ def closed_form_tests(request: TestRequest, kinds: Sequence[ClosedForm] = EVERY)
     inputs = every.inputs
     level = request.level(inputs.p_values_of_targets(every.p_values))
     stability, kept = every.stability(level), every.kept
-    for target in np.flatnonzero(windows.filled_share > MOST_FILLED).tolist():
+    for target in np.flatnonzero(windows.filled_share > thresholds().tests.most_filled).tolist():
         own = ClosedForms(windows.observed(target), effort, [target], kinds)
         own.test(request)
         every.p_values[target] = own.p_values[target]
@@ -233,7 +232,7 @@ class ClosedForms:
         allowed = self.allowed[:, input_of]
         taken = screened_inputs(past, targets, latest, allowed).mask(len(input_of))
         target, place = np.nonzero(taken)
-        self.smallest[target, input_of[place]] = PLAUSIBLE / 2
+        self.smallest[target, input_of[place]] = thresholds().tests.plausible_p / 2
 
     def better_models(self, target: int) -> list[_Fit]:
         """Models of the plausible inputs alone, each better for one target than those before."""
@@ -248,7 +247,7 @@ class ClosedForms:
             return better[before:]
         rank = self.smallest[target].copy()
         believed = self.suspects[target] & self.allowed[target]
-        rank[believed] = np.minimum(rank[believed], PLAUSIBLE / 2)
+        rank[believed] = np.minimum(rank[believed], thresholds().tests.plausible_p / 2)
         paired = self._plausible(rank, MOST_PAIRED)
         if len(paired) > 1 and better and self._hints_at_products(target, paired, better[-1]):
             self._try(target, "products", paired, better)
@@ -269,7 +268,7 @@ class ClosedForms:
     def _plausible(self, p_values: Array, most: int) -> Index:
         """The inputs with the smallest p-values, in their own order."""
         order = np.argsort(p_values, kind="stable")[:most]
-        return np.sort(order[p_values[order] < PLAUSIBLE])
+        return np.sort(order[p_values[order] < thresholds().tests.plausible_p])
 
     def _affords(self, design: Design) -> bool:
         most = min(MOST_FEATURES, len(self.early) / WINDOWS_PER_FEATURE)
@@ -325,7 +324,7 @@ class ClosedForms:
         t = product_t_values(factors, best.of(target, best.left))
         for own in design.groups:
             t[np.ix_(own, own)] = 0.0  # products are of different inputs
-        return bool(np.abs(t).max() > HINT)
+        return bool(np.abs(t).max() > thresholds().tests.product_t)
 
 
 def _tried_plausible(forms: ClosedForms, targets: Sequence[int]) -> list[list[_Tested]]:

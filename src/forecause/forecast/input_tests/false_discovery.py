@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from forecause.config.thresholds import thresholds
 from forecause.regression.p_values import adjusted_p_values
-
-OWN_PAST_WEIGHT = 6.0  # how much likelier a variable's own last value is than its older ones
 
 Array = npt.NDArray[np.float64]
 
@@ -34,7 +33,7 @@ def own_past_weights(shape: tuple[int, ...]) -> Array:
     """Weights (target, source, lag) that favour a variable's own last value over its older ones."""
     weights = np.ones(shape)
     own = np.arange(shape[0])
-    weights[own, own, 0] = OWN_PAST_WEIGHT
+    weights[own, own, 0] = thresholds().edges.own_past_weight
     return weights
 
 

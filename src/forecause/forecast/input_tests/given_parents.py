@@ -18,6 +18,7 @@ import numpy.typing as npt
 from scipy.linalg import solve_triangular
 from scipy.special import fdtrc
 
+from forecause.config.thresholds import thresholds
 from forecause.data.streams import MOST_SAMPLED_WINDOWS, inputs_of, place_knots, sample_of
 from forecause.data.variables import Inputs
 from forecause.data.windows import Windows
@@ -28,16 +29,8 @@ from forecause.regression.p_values import cauchy_combination
 from forecause.regression.robust import batches_of_sample, hc3_terms
 from forecause.regression.sample import Design, Sample
 
-ENTRY_LEVEL = 0.005  # p-value below which an input joins the plausible parents
-BEND_LEVEL = 0.01  # p-value of its bends below which a parent enters as a spline, not a line
-LINE_SHARE = 0.9  # weight of the line's test beside the spline's while parents are looked for
-MOST_SPLINE_SHARE = 0.5  # weight of the spline's test where most parents are bent
-PRIOR_PARENTS = 5  # half a bent one among five is assumed before any parent is seen
 MOST_PARENTS = 20  # of a target
-CONFIRM_LEVEL = 0.05  # only inputs below this p-value are looked at twice
-MAX_P_GIVEN_ALL_LINES = 0.2  # above, an input is no longer believed
 LEAST_WINDOWS_PER_INPUT = 2  # with fewer, all lines at once tell nothing and are not asked
-UNEQUAL_SPREAD = 2.0  # z-value of the squared errors' rise with an input's leverage
 NEARLY_DEPENDENT = 1e-8  # share of a term that must not be explained by the terms given
 
 Array = npt.NDArray[np.float64]
@@ -144,7 +137,7 @@ class TargetTests:
                 break
             p_values = self.p_values(model.features(), outside)
             best = int(np.argmin(p_values))
-            if p_values[best] >= ENTRY_LEVEL:
+            if p_values[best] >= thresholds().tests.entry_level:
                 break
             model.bent[outside[best]] = False
             self._bend(model)
@@ -159,14 +152,16 @@ class TargetTests:
             line, curve = self.terms.lines[parent], self.terms.curves[parent]
             given = np.concatenate([model.features(without=parent), line])
             bends = np.setdiff1d(curve, line)
-            model.bent[parent] = bool(self.group_p_values(given, [bends])[0] < BEND_LEVEL)
+            model.bent[parent] = bool(
+                self.group_p_values(given, [bends])[0] < thresholds().tests.spline_level
+            )
 
     def _drop_useless(self, model: Model, always: Sequence[int]) -> None:
         """Remove, worst first, the parents that the others made superfluous."""
         while candidates := [i for i in model.bent if i not in always]:
             p_values = self.given_parents(model, candidates)
             worst = int(np.argmax(p_values))
-            if p_values[worst] < ENTRY_LEVEL:
+            if p_values[worst] < thresholds().tests.entry_level:
                 return
             del model.bent[candidates[worst]]
 
@@ -223,7 +218,8 @@ class ConditionalTests:
     def tests_of(self, target: int, share: float | None = None) -> TargetTests:
         """The tests of one target column; `share` is the weight of lines beside splines."""
         terms = self.terms.lines_alone() if target in self.straight else self.terms
-        return TargetTests(self.moments, target, terms, LINE_SHARE if share is None else share)
+        lines = thresholds().tests.line_share if share is None else share
+        return TargetTests(self.moments, target, terms, lines)
 
     @cached_property
     def models(self) -> list[Model]:
@@ -251,9 +247,9 @@ class ConditionalTests:
         found = np.full(self.allowed.shape[1], np.nan)
         candidates = np.flatnonzero(self.allowed[target])
         found[candidates] = tests.given_parents(model, candidates.tolist())
-        for candidate in candidates[found[candidates] < CONFIRM_LEVEL].tolist():
+        for candidate in candidates[found[candidates] < thresholds().tests.confirm_level].tolist():
             vanished = self._given_all_lines(tests, model, candidate, candidates)
-            if vanished > MAX_P_GIVEN_ALL_LINES:
+            if vanished > thresholds().tests.max_p_given_all_lines:
                 found[candidate] = max(found[candidate], vanished)
             else:
                 found[candidate] = self._robust(tests, target, model, candidate)
@@ -301,7 +297,7 @@ def robust_p_value(features: Array, outcome: Array, given: Index, tested: Index)
     squares = errors**2
     spread = float(((pull - pull.mean()) ** 2).sum() * squares.var(ddof=1))
     evidence = float(((pull - pull.mean()) * squares).sum()) / np.sqrt(max(spread, 1e-300))
-    if evidence <= UNEQUAL_SPREAD:
+    if evidence <= thresholds().tests.unequal_spread:
         return 0.0
     beta = inverse @ (rows.T @ outcome)
     _, corrected = hc3_terms(rows, outcome[:, None], inverse, beta[:, None])
@@ -314,7 +310,8 @@ def line_share(models: Sequence[Model]) -> float:
     """The weight of lines beside splines, from the share of plausible parents that are bent."""
     bent = sum(sum(model.bent.values()) for model in models)
     parents = sum(len(model.bent) for model in models)
-    return 1 - min(MOST_SPLINE_SHARE, (bent + 0.5) / (parents + PRIOR_PARENTS))
+    bounds = thresholds().tests
+    return 1 - min(bounds.most_spline_share, (bent + 0.5) / (parents + bounds.prior_parents))
 
 
 def own_last_value(inputs: Inputs, column: int) -> int:

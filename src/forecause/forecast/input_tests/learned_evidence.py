@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from forecause.config.thresholds import thresholds
 from forecause.forecast.boosted_trees import BoostedTrees, Stack, held_out_rows, stacked_with_trees
 from forecause.forecast.dictionary_search import (
     AdditiveModels,
@@ -37,10 +38,6 @@ from forecause.work_sharing import parallel_map
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-CLEAR_GAIN = 1.0  # standard errors
-LARGEST_P = 0.95  # in a combination, where a p-value of 1 would outweigh any small one
-NEARLY_KNOWN = 0.9  # share of a target's variance that is forecast, from which on the faintest
-LEAST_SHARE_IF_NEARLY_KNOWN = 0.03  # influence is beyond chance and a larger share is asked for
 
 Verdict = Literal["learner", "closed form", "both"]
 
@@ -79,9 +76,9 @@ class LearnedEvidence:
     @property
     def verdicts(self) -> list[Verdict]:
         """Which p-values decide about each target."""
-        found: list[Verdict] = []
+        clear, found = thresholds().tests.clear_gain, list[Verdict]()
         for gain, rich in zip(self.gain, self.is_rich, strict=True):
-            found.append("closed form" if not rich else "learner" if gain > CLEAR_GAIN else "both")
+            found.append("closed form" if not rich else "learner" if gain > clear else "both")
         return found
 
     def decided_by(self, target: int, closed_form: str) -> str:
@@ -196,4 +193,4 @@ def _kinds(predictor: Predictor) -> list[str]:
 
 def combined_p_values(*p_values: Array) -> Array:
     """One p-value of several dependent ones; 1 does not outweigh the others."""
-    return cauchy_combination(np.minimum(np.stack(p_values), LARGEST_P))
+    return cauchy_combination(np.minimum(np.stack(p_values), thresholds().tests.largest_p))

@@ -13,26 +13,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from forecause.config.thresholds import thresholds
 from forecause.data.windows import Windows
-from forecause.forecast.input_tests.closed_form import MOST_FILLED
 from forecause.forecast.input_tests.false_discovery import link_q_values
 from forecause.forecast.input_tests.learned_evidence import (
-    LEAST_SHARE_IF_NEARLY_KNOWN,
-    NEARLY_KNOWN,
     LearnedEvidence,
     learned_evidence,
 )
 from forecause.forecast.input_tests.misfit import Layout, Misfit
 from forecause.forecast.input_tests.projected_covariance import Fold
-from forecause.forecast.input_tests.protocol import DRAWS, LEAST_SHARE, InputTests, TestRequest
+from forecause.forecast.input_tests.protocol import DRAWS, InputTests, TestRequest
 from forecause.forecast.input_tests.tested_windows import TestedWindows, by_group
-from forecause.forecast.input_tests.waves import CLEAR
 
 MOST_WINDOWS = 20_000  # that learners are fitted to and tested on
 MOST_DOUBTED = 4_000  # windows in which is looked for what a learner misses
-LEAST_GAIN = 0.01  # of a learner over lines and splines, as a share of the loss, to look for it
 MOST_KINDS = 4  # sets of targets with the same allowed inputs; a learner is fitted for each
-NEAR_UNIT_ROOT = 0.95  # sum of own autoregressive coefficients
 LEAST_KNOWN = 0.01  # share of a target's variance that its relevance adds up to, at least
 
 Array = npt.NDArray[np.float64]
@@ -70,7 +65,7 @@ def _parts(request: TestRequest, data: TestedWindows) -> list[_Part]:
     windows, coding = request.windows, request.windows.panel.coding
     open_inputs = np.asarray(by_group(request.allowed.values), dtype=bool)
     numbers = np.array([len(coding.columns(v)) == 1 for v in range(len(open_inputs))])
-    filled = windows.filled_share[coding.first] > MOST_FILLED
+    filled = windows.filled_share[coding.first] > thresholds().tests.most_filled
     usable = np.flatnonzero(numbers & ~filled & open_inputs.any(1))
     learned_of = usable[[not _is_near_unit_root(data, windows, v) for v in usable.tolist()]]
     kinds = np.unique(open_inputs[learned_of], axis=0)
@@ -91,7 +86,8 @@ def _is_near_unit_root(data: TestedWindows, windows: Windows, variable: int) -> 
     past = data.inputs[:, data.variable == variable]
     design = np.column_stack([past, np.ones(len(past))])
     target = data.targets[:, windows.panel.coding.first[variable]]
-    return float(np.linalg.lstsq(design, target, rcond=None)[0][:-1].sum()) > NEAR_UNIT_ROOT
+    total = float(np.linalg.lstsq(design, target, rcond=None)[0][:-1].sum())
+    return total > thresholds().diagnosis.near_unit_root
 
 
 class _Part:
@@ -125,7 +121,8 @@ class _Part:
         waves, errors = self.learned.waves, self.learned.evidence.errors
         explained = -2 * np.log(np.maximum(waves, 1e-300)) / len(errors)
         own = self.learned.evidence.relevance
-        found = np.where(waves < CLEAR, own + explained * errors.var(0)[:, None], own)
+        is_wave = waves < thresholds().tests.wave_p
+        found = np.where(is_wave, own + explained * errors.var(0)[:, None], own)
         total = np.maximum(found.sum(1), 1e-300)
         return np.asarray(found * (np.maximum(self.known, LEAST_KNOWN) / total)[:, None])
 
@@ -140,11 +137,14 @@ class _Part:
         learned = self.learned
         relevance = learned.evidence.relevance
         share = relevance / np.maximum(relevance.sum(1, keepdims=True), 1e-12)
-        least = np.where(self.known > NEARLY_KNOWN, LEAST_SHARE_IF_NEARLY_KNOWN, LEAST_SHARE)
+        bounds = thresholds().edges
+        is_nearly_known = self.known > bounds.nearly_known
+        least = np.where(is_nearly_known, bounds.least_share_nearly_known, bounds.least_share)
         is_judged = np.array([verdict == "learner" for verdict in learned.verdicts])
-        usual = np.where(share > LEAST_SHARE, 0.0, LEAST_SHARE)  # of those that both decide
+        # of those that both decide
+        usual = np.where(share > bounds.least_share, 0.0, bounds.least_share)
         found = np.where(is_judged[:, None], least[:, None], usual)
-        return np.asarray(np.where(learned.waves < CLEAR, 0.0, found))
+        return np.asarray(np.where(learned.waves < thresholds().tests.wave_p, 0.0, found))
 
     def doubtful(self, edges: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """Which edges (target, group) may be due to what the learner misses.
@@ -154,7 +154,8 @@ class _Part:
         """
         data, learned = self.data, self.learned
         errors, simpler = learned.evidence.errors, learned.additive_errors
-        much_better = (errors**2).mean(0) < (1 - LEAST_GAIN) * (simpler**2).mean(0)
+        share = 1 - thresholds().tests.least_learner_gain
+        much_better = (errors**2).mean(0) < share * (simpler**2).mean(0)
         if not any(
             v == "learner" and m for v, m in zip(learned.verdicts, much_better, strict=True)
         ):
@@ -200,7 +201,7 @@ class _Combined:
             for one in (closed.p_value, closed.stability)
         )
         shape = p_values.shape
-        unread, usual = np.full(shape, np.nan), np.full(shape, LEAST_SHARE)
+        unread, usual = np.full(shape, np.nan), np.full(shape, thresholds().edges.least_share)
         doubtful = np.zeros(shape, dtype=bool)
         return cls(p_values, stability, list(closed.decided_by), unread, usual, doubtful)
 

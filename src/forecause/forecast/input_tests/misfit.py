@@ -23,6 +23,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from forecause.config.thresholds import thresholds
 from forecause.forecast.input_tests.projected_covariance import Fold
 from forecause.regression import scan
 from forecause.regression.atoms import Kind
@@ -33,10 +34,6 @@ from forecause.work_sharing import one_thread
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
-LEAST_CORRELATION = 0.16  # between what the search forecasts and what the learner leaves
-LEAST_Z = 3.5  # of their products, in standard errors
-REPAIRED = 0.08  # correlation after the extra scans up to which a misfit counts as repaired
-LEAST_SHARED_Z = 3.0  # of a target's errors with the function that its source's learner misses
 PAIRS_TRIED = 2  # sets of two inputs that are looked at closely, for every target
 NEIGHBOURS = 8
 MOST_COLUMNS_OF_FOURS = 30
@@ -68,8 +65,9 @@ class Missed:
     @property
     def is_missed(self) -> bool:
         """Whether it is beyond chance and was not repaired."""
-        beyond = self.correlation > LEAST_CORRELATION and self.z > LEAST_Z
-        return beyond and self.after_extra_scans > REPAIRED
+        bounds = thresholds().misfit
+        beyond = self.correlation > bounds.least_correlation and self.z > bounds.least_z
+        return beyond and self.after_extra_scans > bounds.repaired
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +165,7 @@ class Misfit:
         values = self.inputs[missed.judge][:, missed.members]
         rest = residual_of(self.inputs[missed.judge, column], _cubics(values))
         r, z = _correlation_and_z(missed.forecast, rest)
-        return abs(r) > LEAST_CORRELATION and abs(z) > LEAST_Z
+        return _strength(abs(r), abs(z)) > 1
 
     def _is_shared(self, source: int, target: int, column: int) -> bool:
         """Whether a target's errors follow what the learner of its source misses."""
@@ -180,14 +178,15 @@ class Misfit:
         for search, judge in (self.halves, self.halves[::-1]):
             left = self._less_own_past(search)[:, target]
             judged = self._judge(members, left, target, search, judge)
-            if judged.strongest(self.errors[:, target])[1] > LEAST_SHARED_Z:
+            if judged.strongest(self.errors[:, target])[1] > thresholds().misfit.least_shared_z:
                 return True
         return False
 
 
 def _strength(correlation: float, z: float) -> float:
     """Above 1 where both are beyond their bounds."""
-    return min(correlation / LEAST_CORRELATION, z / LEAST_Z)
+    bounds = thresholds().misfit
+    return min(correlation / bounds.least_correlation, z / bounds.least_z)
 
 
 def _suspicious_sets(inputs: Array, left: Array, columns: Index) -> list[list[tuple[int, ...]]]:

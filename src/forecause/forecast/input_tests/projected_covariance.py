@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
+from forecause.config.thresholds import thresholds
 from forecause.forecast.predictor import HasTerms, KnowsEffects, Predictor, part_of
 from forecause.regression.least_squares import damped, precision, solved
 from forecause.regression.scan import InputGroups
@@ -29,7 +30,6 @@ LONGEST_BLOCKS = 20  # stretches of time, dealt in turn to the two folds
 ROWS_PER_BLOCK = 50  # at least
 LIKELY = (1 / 6, 1 / 2, 5 / 6)  # quantiles of what Z leaves open of a candidate
 ROWS_PER_FEATURE = 6  # below, the projection is made simpler
-PROMISING = 1.5  # value of the statistic from which it is checked by a second projection
 MOST_MULTIPLIED = 9  # other inputs whose products are part of the second projection
 LARGEST_LEVERAGE = 0.9
 BLOCKS_RESAMPLED = 10  # stretches of a fold's rows that the stability is resampled from
@@ -150,7 +150,7 @@ def _pooled_statistic(tests: Sequence[_TargetTest], group: int) -> tuple[float, 
     The smaller of two projections counts where it matters.
     """
     first = _sums_of(tests, group, rich=False)
-    if _t_value(first) < PROMISING:
+    if _t_value(first) < thresholds().tests.promising_t:
         return _t_value(first), first
     second = _sums_of(tests, group, rich=True)
     smaller = min(first, second, key=_t_value)

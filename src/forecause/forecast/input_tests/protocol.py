@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from forecause.config.thresholds import thresholds
 from forecause.data.variables import Inputs
 from forecause.data.windows import Windows
 from forecause.graph.axes import labelled_together
@@ -23,7 +24,6 @@ from forecause.regression.p_values import adjusted_p_values
 if TYPE_CHECKING:
     from forecause.forecast.input_tests.refits import Refits
 
-LEAST_SHARE = 0.003  # of what moves a target, below which an input is not called a cause
 DRAWS = 100  # resamples of time behind the stability
 
 Array = npt.NDArray[np.float64]
@@ -64,7 +64,9 @@ class InputTests:
     decided_by: tuple[str, ...]  # (target,) label of the forecaster whose tests these are
     # What the deciding forecaster makes of each input, where it is not read from its gradients.
     relevance: Array | None = None  # NaN where gradients tell
-    least_share: Array | float = LEAST_SHARE  # of the target's relevance that an edge must have
+    least_share: Array | float = field(  # of the target's relevance that an edge must have
+        default_factory=lambda: thresholds().edges.least_share
+    )
     doubtful: Mask | None = None  # edges that may be there only because a forecaster misses much
     # The places step * column that the product model of a target column reads, if it keeps one.
     products: Mapping[int, tuple[int, ...]] = field(default_factory=dict)

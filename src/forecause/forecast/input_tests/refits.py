@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from forecause.config.thresholds import thresholds
 from forecause.data.streams import inputs_of
 from forecause.data.windows import Window, Windows
 from forecause.errors import InputError
 from forecause.forecast.forecaster import Forecaster
-from forecause.forecast.input_tests.closed_form import MOST_FILLED
 from forecause.forecast.input_tests.projected_covariance import (
     Evidence,
     Fold,
@@ -78,7 +78,8 @@ class Refits:
         inputs = inputs_of(windows)
         evidence, data = self._evidence(windows, progress)
         parts = [evidence.p_values, evidence.relevance, evidence.block_sums]
-        for target in np.flatnonzero(windows.filled_share > MOST_FILLED).tolist():
+        filled = np.flatnonzero(windows.filled_share > thresholds().tests.most_filled)
+        for target in filled.tolist():
             again, _ = self._evidence(windows.observed(target), progress, target)
             for kept, new in zip(
                 parts, (again.p_values, again.relevance, again.block_sums), strict=True

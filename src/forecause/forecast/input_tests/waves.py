@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import chdtrc
 
+from forecause.config.thresholds import thresholds
 from forecause.regression.scan import WAVE_RATES, InputGroups
 
 Array = npt.NDArray[np.float64]
 Single = npt.NDArray[np.float32]
 
 MOST_ROWS = 4000
-CLEAR = 0.01  # p-value of the best wave of all, from which on waves count at all
 SMALLEST_P = 1e-300
 
 
@@ -39,7 +39,7 @@ def wave_p_values(inputs: Array, errors: Array, candidates: InputGroups) -> Arra
     rows = np.unique(np.linspace(0, len(inputs) - 1, MOST_ROWS).astype(np.int64))
     largest = _largest_statistics(inputs[np.ix_(rows, columns)], errors[rows])
     corrected = np.clip(chdtrc(2, largest) * len(WAVE_RATES), SMALLEST_P, 1.0)
-    if corrected.min() * corrected.size < CLEAR:
+    if corrected.min() * corrected.size < thresholds().tests.wave_p:
         p_values[:, groups] = corrected
     return p_values
 

@@ -105,7 +105,9 @@ class PretrainedModel(Trained):
 
     def _context(self, windows: Windows) -> Context:
         device = self.node.device
-        batches = (Context.of(TensorWindow.of(b, device).rows[None]) for b in windows.batches(4096))
+        batches = (
+            Context.of(TensorWindow.drawn(b, device).rows[None]) for b in windows.batches(4096)
+        )
         total = next(batches)
         for part in batches:
             total = total + part

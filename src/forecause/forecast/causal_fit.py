@@ -1,0 +1,281 @@
+"""How the causal forecaster is fitted: every target again on its causes alone, on all rows.
+
+The recipe (bench causal): inputs are the edges of the graph. Per target ridge lines, whose penalty
+is chosen on 5 contiguous blocks of time; splines only if they are a standard error better there;
+products, dictionary, trees or a network only where something joint was kept, and if two standard
+errors better on the last fifth. Then everything is fitted again on all rows. What is no cause of a
+target cannot move it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from forecause.config import ForecasterSpec, ForecastOptions
+from forecause.config.thresholds import thresholds
+from forecause.data.windows import Windows
+from forecause.forecast.additive import Additive
+from forecause.forecast.causal import MOST_RESIDUALS, CausalForecaster
+from forecause.forecast.dictionary import Dictionary
+from forecause.forecast.forecaster import FitData, Forecaster, ForecasterSettings, residuals_of
+from forecause.forecast.linear import Linear
+from forecause.forecast.products import Products
+from forecause.forecast.refit import (
+    Candidate,
+    Causes,
+    Rows,
+    closed_form_on,
+    of_variables,
+    simplest,
+    with_labels,
+)
+from forecause.forecast.trees import Trees
+from forecause.progress import QUIET, Progress
+from forecause.regression.p_values import clearly_better
+
+ENOUGH_TO_CHOOSE = 3_000  # windows, from which on forms that no target took are not fitted again
+MOST_MULTIPLIED = 12  # causes of a target whose products are tried
+STOPPED_BY = 10  # every so manieth block of time stops the training of a network
+CLOSED_FORMS = ("linear", "additive")
+
+Array: TypeAlias = npt.NDArray[np.float64]
+Index: TypeAlias = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Refit:
+    """What the fits on the causes have in common."""
+
+    windows: Windows
+    early: Windows
+    late: Windows  # held out while candidates are compared
+    causes: Causes
+    joint: frozenset[int] = frozenset()  # columns for which joint functions are tried
+    network: ForecasterSettings | None = None  # tried too, if one was asked for by name
+    closed_forms: tuple[str, ...] = CLOSED_FORMS
+    seed: int = 0
+    device: str = "cpu"
+    progress: Progress = QUIET
+    rows: Rows = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rows", Rows.of(self.windows))
+
+    @classmethod
+    def asked(
+        cls,
+        windows: Windows,
+        early: Windows,
+        late: Windows,
+        causes: Causes,
+        dense: Forecaster,
+        options: ForecastOptions,
+        joint: Collection[int] = (),
+        **context: Any,
+    ) -> Refit:
+        """As the options of a run have it: with the kinds that were asked for and kept."""
+        columns = range(windows.shape[1])
+        kept = [dense.member_of(column).settings for column in columns]
+        own = windows.panel.coding.of_column
+        learned = {own[c] for c in columns if kept[c].kind not in CLOSED_FORMS or c in joint}
+        kind, network = _asked_kind(options), None
+        if kind in CLOSED_FORMS:
+            learned = set()
+        elif kind not in ("auto", "dictionary", "trees"):
+            network = _mlp(options)
+        forms = CLOSED_FORMS[:1] if kind == "linear" else CLOSED_FORMS
+        joint = frozenset(c for c in columns if own[c] in learned)
+        return cls(windows, early, late, causes, joint, network, forms, **context)
+
+    def trial(self) -> tuple[CausalForecaster, dict[int, str]]:
+        """Fitted to the early windows, and which learner won which column on the late ones."""
+        early = self.rows.among(self.early)
+        members, names = self._closed(early, self.closed_forms)
+        fitted = {name: one.model for name, one in members.items()}
+        won: dict[int, str] = {}
+        for settings in self._learners(len(self.windows)):
+            learner = self._learned(settings, self.early, self.late)
+            fitted[learner.label] = learner
+            for column in self._clearly_better(learner, fitted, names):
+                names[column] = won[column] = learner.label
+        return CausalForecaster.joined(fitted, names, np.zeros((0, len(names))), None), won
+
+    def final(
+        self, trial: CausalForecaster, won: Mapping[int, str], losses: Array
+    ) -> CausalForecaster:
+        """Fitted to all windows; `losses` (column,) are those of the trial on late windows.
+
+        Lines or splines are chosen again, unless there were windows enough to choose by before.
+        """
+        forms: Collection[str] = self.closed_forms
+        if len(self.rows) >= ENOUGH_TO_CHOOSE:
+            forms = {CLOSED_FORMS[0], *(one.kind for one in trial.members.values())}
+        members, names = self._closed(self.rows, forms)
+        left_out = _picked({name: one.left_out for name, one in members.items()}, names)
+        fitted = {name: one.model for name, one in members.items()}
+        kept = sample_of_residuals(left_out)
+        residuals = left_out[kept]
+        for settings in self._learners(len(self.windows)):
+            columns = [c for c, label in won.items() if label == self._label(settings)]
+            if not columns:
+                continue
+            learner = self._refitted(settings, columns)
+            fitted[learner.label] = learner
+            places = np.searchsorted(self.windows.rows, self.rows.row[kept])
+            errors = residuals_of(learner, self.windows.at(places)).values
+            for column in columns:
+                names[column] = learner.label
+                learner.noise_variance[column] = max(losses[column], 1e-6)
+                inner = max(float(np.sqrt(np.mean(errors[:, column] ** 2))), 1e-12)
+                larger = max(np.sqrt(losses[column]) / inner, 1.0)  # it has seen these windows
+                residuals[:, column] = errors[:, column] * larger
+        domain = self.rows.domain
+        return CausalForecaster.joined(
+            fitted, names, residuals, None if domain is None else domain[kept]
+        )
+
+    def _closed(self, rows: Rows, forms: Collection[str]) -> tuple[dict[str, Candidate], list[str]]:
+        """Lines and splines on the causes, by their labels, and which one each column has."""
+        domains = len(self.causes.in_domain)
+        found = []
+        for kind in (Linear, Additive):
+            if kind.kind not in forms:
+                continue
+            settings = with_labels(kind(), self.windows)
+            for known in (0, domains) if domains else (0,):
+                own = settings.model_copy(update={"domains": known})
+                found.append(closed_form_on(own, rows, self.causes, self.windows.shape))
+        places = simplest(found, self.windows.panel.coding, self.windows.scale.mean)
+        labels = [one.model.label for one in found]
+        return dict(zip(labels, found, strict=True)), [labels[i] for i in places]
+
+    def _learners(self, windows: int) -> list[ForecasterSettings]:
+        """What is tried beside lines and splines."""
+        if windows < thresholds().choice.least_to_learn or not self.joint:
+            return []
+        found: list[ForecasterSettings] = [Dictionary(), Trees()]
+        if any(places := self._multiplied()):
+            found.insert(0, Products(places=places))
+        return [*found, self.network] if self.network else found
+
+    def _multiplied(self) -> tuple[tuple[int, ...], ...]:
+        """The causes (target,) whose products are tried: those of joint columns, if few."""
+        flat = self.causes.everywhere.reshape(len(self.causes.everywhere), -1)
+        return tuple(
+            tuple(np.flatnonzero(own).tolist())
+            if column in self.joint and 2 <= own.sum() <= MOST_MULTIPLIED
+            else ()
+            for column, own in enumerate(flat)
+        )
+
+    def _label(self, settings: ForecasterSettings) -> str:
+        return self._completed(settings).build(self.windows.shape).label
+
+    def _completed(self, settings: ForecasterSettings) -> ForecasterSettings:
+        labels = self.windows.panel.coding.label_columns(self.windows.scale.mean)
+        changes: dict[str, Any] = {"labels": labels, "domains": len(self.causes.in_domain)}
+        if isinstance(settings, Products):
+            changes["domains"] = 0
+        if "inputs" in type(settings).model_fields:  # a network whose targets read their own
+            changes["inputs"] = int(max(self.causes.anywhere.sum((1, 2)).max(), 1))
+        return settings.model_copy(update=changes)
+
+    def _learned(
+        self,
+        settings: ForecasterSettings,
+        windows: Windows,
+        held_out: Windows,
+        columns: Collection[int] | None = None,
+    ) -> Forecaster:
+        """A learner fitted to the causes of some columns, of all that are joint by default."""
+        columns = sorted(self.joint if columns is None else columns)
+        settings = self._completed(settings)
+        model = settings.seeded_build(self.windows.shape, self.seed).to(self.device)
+        self.causes.of_columns(columns).constrain(model)
+        if model.reads_few:
+            model.read_only(_places(model.allowed, int(getattr(settings, "inputs", 0))))
+        model.fit(FitData(windows, held_out, self.seed, self.progress, columns=tuple(columns)))
+        return model.to("cpu")
+
+    def _refitted(self, settings: ForecasterSettings, columns: Collection[int]) -> Forecaster:
+        """The same on all windows; the training of a network is stopped by some blocks of time."""
+        if settings is not self.network:
+            return self._learned(settings, self.windows, self.late, columns)
+        *most, rest = self.windows.interleaved(STOPPED_BY, 10 * STOPPED_BY)
+        rows = np.sort(np.concatenate([part.rows for part in most]))
+        learned = self.windows.at(np.searchsorted(self.windows.rows, rows))
+        return self._learned(settings, learned, rest, columns)
+
+    def _clearly_better(
+        self, learner: Forecaster, fitted: Mapping[str, Forecaster], names: Sequence[str]
+    ) -> list[int]:
+        """The joint columns that a learner forecasts better than what they have."""
+        coding, mean = self.windows.panel.coding, self.windows.scale.mean
+        errors = {name: squares(fitted[name], self.late) for name in {*names, learner.label}}
+        before = of_variables(_picked(errors, names), coding, mean)
+        after = of_variables(errors[learner.label], coding, mean)
+        better = []
+        for column in sorted(self.joint):
+            if not learner.has_model_for(column):
+                continue
+            v = int(coding.of_column[column])
+            known = ~np.isnan(before[:, v])
+            if clearly_better(before[known, v], after[known, v], thresholds().choice.learned_by):
+                better.append(column)
+        return better
+
+
+def squares(forecaster: Forecaster, windows: Windows) -> Array:
+    """Squared errors (window, column), NaN where the value to be forecast was filled."""
+    errors = residuals_of(forecaster, windows).values ** 2
+    if windows.panel.filled is not None:
+        errors[windows.panel.filled[windows.rows]] = np.nan
+    return errors
+
+
+def _picked(errors: Mapping[str, Array], names: Sequence[str]) -> Array:
+    """(window, column), each column from the one with its name."""
+    return np.stack([errors[name][:, i] for i, name in enumerate(names)], axis=1)
+
+
+def sample_of_residuals(left_out: Array) -> Index:
+    """At most MOST_RESIDUALS windows, evenly over time, in which every target was observed.
+
+    Where these are few, others too, whose missing residuals are those of other windows (in place).
+    """
+    is_whole = ~np.isnan(left_out).any(1)
+    whole = np.flatnonzero(is_whole if is_whole.mean() > 0.2 else np.ones(len(left_out), bool))
+    places = np.unique(np.linspace(0, len(whole) - 1, min(MOST_RESIDUALS, len(whole))).astype(int))
+    kept = whole[places]
+    rng = np.random.default_rng(0)
+    for column in np.flatnonzero(np.isnan(left_out[kept]).any(0)):
+        values = left_out[:, column]
+        gaps, known = np.isnan(values), values[~np.isnan(values)]
+        values[gaps] = rng.choice(known, gaps.sum()) if len(known) else 0.0
+    return kept
+
+
+def _places(allowed: npt.NDArray[np.bool_], inputs: int) -> Index:
+    """The places (target, input) of every target's causes, filled up by what it may not read."""
+    flat = allowed.reshape(len(allowed), -1)
+    order = np.argsort(~flat, axis=1, kind="stable")[:, :inputs]
+    return np.sort(order, axis=1)
+
+
+def _asked_kind(options: ForecastOptions) -> str:
+    asked = options.forecaster
+    return asked.kind if isinstance(asked, ForecasterSpec) else asked
+
+
+def _mlp(options: ForecastOptions) -> ForecasterSettings:
+    """The network on the causes: the MLP that was asked for, or that of the preset."""
+    asked = options.forecaster
+    kind = ForecasterSpec.named("mlp")
+    spec = asked if isinstance(asked, kind) else kind.of_preset(options.preset)
+    assert isinstance(spec, ForecasterSettings)
+    return spec

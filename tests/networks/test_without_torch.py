@@ -1,0 +1,32 @@
+"""Who trains no network does not wait for torch."""
+
+import subprocess
+import sys
+
+import pytest
+
+LINEAR = """
+import sys
+import forecause as fc
+
+table = fc.simulate(nodes=5, max_lag=2, rows=600, seed=0).frame()
+run = fc.discover(table, max_lag=3)
+run.forecast(2)
+"""
+ASKED = """
+import sys
+import forecause as fc
+from forecause.config import ForecasterSpec
+
+for kind in ("mlp", "cnn", "vector", "transformer", "deep-transformer", "pretrained", "chronos"):
+    assert ForecasterSpec.named(kind).kind == kind
+assert fc.MLP(hidden=8).halved().hidden == 4
+assert fc.Transformer().trained_with(max_steps=7).training.max_steps == 7
+"""
+
+
+@pytest.mark.parametrize("script", [LINEAR, ASKED], ids=["a linear table", "settings alone"])
+def test_torch_is_not_imported(script):
+    code = f"{script}\nassert 'torch' not in sys.modules, 'torch was imported'"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
