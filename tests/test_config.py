@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import forecause as fc
+from forecause import work_sharing
 from forecause.cli.configuring import configuration, parse_settings
 from forecause.config import OPTION_NAMES, Config, ForecasterSpec, Thresholds
 from forecause.config.spelling import (
@@ -23,6 +24,7 @@ from forecause.config.spelling import (
     split_by_comma,
 )
 from forecause.config.thresholds import THRESHOLDS, thresholds, using
+from forecause.resources.workers import Workers, gather
 
 
 def test_options_come_by_their_plain_names_and_are_held_in_groups():
@@ -147,6 +149,26 @@ def test_thresholds_are_set_by_name_saved_and_reach_the_work():
     with using(config.thresholds):
         assert thresholds().edges.least_share == 0.25
     assert thresholds() is THRESHOLDS
+
+
+def _least_share(_item):
+    return thresholds().edges.least_share
+
+
+def test_threads_and_processes_that_help_have_the_thresholds_of_the_run(monkeypatch):
+    monkeypatch.setattr(work_sharing, "_granted", lambda: 2)
+    with using(Thresholds.of({"edges": {"least_share": 0.25}})):
+        assert list(work_sharing.shared(_least_share, range(3), 1e12)) == [0.25] * 3
+        assert gather(_least_share, range(2), Workers(2)) == [0.25] * 2
+
+
+def test_a_threshold_decides_the_result():
+    table = np.random.default_rng(0).normal(size=(600, 2))
+    table[1:, 1] += table[:-1, 0]
+    usual = fc.discover(table, max_lag=1, forecaster="linear")
+    assert len(usual.graph) == 1
+    asked = fc.Config(thresholds={"edges": {"least_share": 1.0}})
+    assert len(fc.discover(table, max_lag=1, forecaster="linear", config=asked).graph) == 0
 
 
 def test_a_saved_threshold_that_no_longer_exists_is_left_out():

@@ -12,11 +12,11 @@ import pytest
 import forecause as fc
 
 SURFACE = """
-Additive CausalDiscovery CNN Chronos Config Dictionary Discovery FalseDiscovery Forecaster
+Additive CausalDiscovery CNN Chronos Config Dictionary Discovery Forecaster
 ForecasterSettings
 ForecauseError ForecauseWarning GlobalTopK InputError LaggedGraph Linear LoggedProgress MLP Panel
 Pretrained Progress TopK Transformer Trees VectorTransformer Workers __version__ datasets discover
-load load_graph score_graph simulate
+load load_graph read score_graph simulate
 """
 
 

@@ -110,6 +110,15 @@ class SavedForecaster(Saved):
     settings: dict[str, Any]
 
 
+class SavedCausal(Saved):
+    """The causal forecaster and the one of forecasts, if another; see forecast.causal."""
+
+    forecaster: SavedForecaster
+    guarded: SavedForecaster | None
+    losses: dict[str, list[Any]]
+    missing_causes: list[StrictStr]
+
+
 class SavedAdvice(Saved):
     """An option that may help; see forecause.advice."""
 
@@ -182,6 +191,7 @@ class SavedRun(Saved):
     settings: dict[str, Any]
     data: SavedData
     forecaster: SavedForecaster
+    causal: SavedCausal | None = None  # runs before 0.3 have none
     losses: dict[str, list[Any]]
     nll: dict[str, list[Any]] | None = None
     alerts: list[SavedFinding] = []
@@ -193,6 +203,8 @@ class SavedRun(Saved):
         _check_losses("losses", self.losses, self.data.variables)
         if self.nll is not None:
             _check_losses("nll", self.nll, self.data.variables)
+        if self.causal is not None and self.causal.losses.get("variable") != self.data.variables:
+            raise ValueError("the losses of the causal forecaster are of other variables")
         if self.regimes and self.regimes.stretches[-1][0] > self.data.rows:
             raise ValueError("regimes begin after the last row")
         return self

@@ -28,6 +28,7 @@ from forecause.diagnostics.regimes import Regimes
 from forecause.discovery import Discovery
 from forecause.errors import InputError
 from forecause.files import current, examine_output, write_folder
+from forecause.forecast.causal import Causal
 from forecause.forecast.forecaster import Forecaster
 from forecause.forecast.selection import build_saved
 from forecause.graph.axes import labelled_together
@@ -248,6 +249,7 @@ def _describe(found: Discovery) -> dict[str, Any]:
             "kind": found.forecaster.kind,
             "settings": found.forecaster.settings.model_dump(mode="json"),
         },
+        "causal": found.causal.describe() if found.causal else None,
         "losses": _columns(found.losses),
         "nll": None if found.nll is None else _columns(found.nll),
         "alerts": [finding.to_json() for finding in found.findings],
@@ -262,6 +264,8 @@ def _describe(found: Discovery) -> dict[str, Any]:
 def _tensors(found: Discovery) -> Arrays:
     weights = {f"model.{k}": _contiguous(v) for k, v in found.forecaster.state().items()}
     data = {f"data.{name}": _doubles(getattr(found.data, name)) for name in ARRAYS}
+    causal = found.causal.arrays() if found.causal else {}
+    weights |= {name: _contiguous(values) for name, values in causal.items()}
     return weights | data | _statistics(found.relevance)
 
 
@@ -311,10 +315,12 @@ def _restore(folder: Path, run: saved.SavedRun, about: dict[str, Any]) -> Discov
     data = _summary(about["data"], arrays)
     named = {name: arrays[f"relevance.{name}"] for name in run.relevance.names}
     nll = about.get("nll", about.get("surprise"))
+    forecast_shape = (graph.max_lag, len(data.columns))
     return Discovery(
         graph=graph,
         relevance=labelled_together(named, graph.variables, run.relevance.attributes),
-        forecaster=_forecaster(run.forecaster, (graph.max_lag, len(data.columns)), tensors),
+        forecaster=_forecaster(run.forecaster, forecast_shape, tensors),
+        causal=Causal.restored(about["causal"], tensors, forecast_shape) if run.causal else None,
         losses=_table(about["losses"]),
         nll=_table(nll) if nll else None,
         config=Config.from_json(run.settings),

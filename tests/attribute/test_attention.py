@@ -60,7 +60,7 @@ def test_one_layer_rolls_out_to_half_its_attention():
 
 
 def test_other_forecasters_are_refused():
-    with pytest.raises(InputError, match="found the forecaster 'linear'; use --forecaster trans"):
+    with pytest.raises(InputError, match="found the forecaster 'linear'; use forecaster=\"trans"):
         READOUTS["attention"].per_sample(
             LinearModel((2, 2), Linear()), with_next(np.zeros((1, 2, 2)))
         )

@@ -15,6 +15,7 @@ from forecause.attribute.over_time import attribution_over_time
 from forecause.data import Panel, Windows
 from forecause.diagnostics.regimes import Regimes
 from forecause.effects.attribution import attribution_of_run
+from forecause.effects.what_if import Models
 from forecause.networks.mlp import MLPModel
 from forecause.networks.network import Network
 from forecause.networks.settings import MLP, Transformer
@@ -57,7 +58,7 @@ def test_contributions_and_the_intercept_are_the_linear_forecast(linear, chain_w
 def test_a_curved_forecasters_contributions_are_finite_differences(curved, chain_windows):
     some = chain_windows.at(np.arange(40))
     found = attribution_over_time(curved, some, "b")
-    past = torch.from_numpy(some.draw(np.arange(40)).past).double()
+    past = torch.tensor(some.draw(np.arange(40)).past).double()
     model, h = deepcopy(curved.module).double(), 1e-6
     for lag in (1, 2):
         for place, source in enumerate("abc"):
@@ -151,7 +152,8 @@ def test_a_run_is_read_on_its_own_scale_in_the_rows_asked_for(run):
     shifted = pd.DataFrame(chain(400) + 1, columns=list("abc"))
     new = attribution_of_run(run, "c", data=shifted)
     change = (new["forecast"] - whole["forecast"]).values
-    weight = run.forecaster.weight[2].astype(float).sum(0)
+    causal = Models.of(run).causal  # a line of each cause
+    weight = causal.jacobian(np.zeros((1, 2, 3)))[0, 2].sum(0)
     np.testing.assert_allclose(change, (weight / run.data.sd).sum(), atol=1e-5)
 
 

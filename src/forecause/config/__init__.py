@@ -204,7 +204,7 @@ class Config(Settings):
                 config = config.model_copy(update={name: value})
                 continue
             group = GROUP_OF[name]
-            part = getattr(config, group).model_copy(update={name: value})
+            part = GROUPS[group].checked(**dict(getattr(config, group)) | {name: value})
             config = config.model_copy(update={group: part})
         return config
 

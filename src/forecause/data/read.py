@@ -58,7 +58,8 @@ def read(
     --------
     >>> import pandas as pd
     >>> import forecause as fc
-    >>> table = pd.DataFrame({"flow": [1.0, 2.5, -9999, 4.2, 5.1], "weather": list("abaab")})
+    >>> flow, weather = [1.0, 2.5, -9999, 4.2] * 10, ["dry", "wet"] * 20
+    >>> table = pd.DataFrame({"flow": flow, "weather": weather})
     >>> fc.read(table, labels="weather", missing=-9999).coding.variables
     ('flow', 'weather')
     """

@@ -99,7 +99,11 @@ class Refit:
         fitted = {name: one.model for name, one in members.items()}
         won: dict[int, str] = {}
         for settings in self._learners(len(self.windows)):
-            learner = self._learned(settings, self.early, self.late)
+            # trees take longest and seldom add to a function that was found
+            tried = self.joint - won.keys() if isinstance(settings, Trees) else self.joint
+            if not tried:
+                continue
+            learner = self._learned(settings, self.early, self.late, tried)
             fitted[learner.label] = learner
             for column in self._clearly_better(learner, fitted, names):
                 names[column] = won[column] = learner.label

@@ -5,8 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from forecause.config.thresholds import using
+from forecause.data.panel import Panel
+from forecause.data.windows import Windows
 from forecause.edges.knowledge import Knowledge
 from forecause.errors import InputError
+from forecause.forecast.causal import Causal
+from forecause.forecast.guard import fit_causal
+from forecause.forecast.selection import Fitted
 from forecause.graph.edge_table import CONFOUNDED, WITHOUT_DIRECTION, marks_of
 from forecause.graph.lagged import LaggedGraph
 from forecause.progress import QUIET, Progress
@@ -37,12 +43,33 @@ def refine(
     panel = found.deseasonalised_panel(panel=panel)
     knowledge = Knowledge.of(found.config.edges.forbid, found.config.edges.require)
     start = replace(found.graph, domains={})
-    if latent:
-        graph = refine_latent(panel, start, knowledge, progress)
-    else:
-        graph = refine_instantaneous(panel, start, knowledge, method, progress)
+    with using(found.config.thresholds):
+        if latent:
+            graph = refine_latent(panel, start, knowledge, progress)
+        else:
+            graph = refine_instantaneous(panel, start, knowledge, method, progress)
+        causal = _on_new_causes(found, panel, graph, same_data=data is None)
     note = _sentence(start, graph, "hidden common causes" if latent else f"lag 0 by {method}")
-    return replace(found, graph=graph, data=replace(found.data, notes=(*found.data.notes, note)))
+    summary = replace(found.data, notes=(*found.data.notes, note))
+    return replace(found, graph=graph, causal=causal, data=summary)
+
+
+def _on_new_causes(
+    found: Result, panel: Panel, graph: LaggedGraph, same_data: bool
+) -> Causal | None:
+    """The causal forecaster of the refined graph; effects within a row are not in it.
+
+    None where there was none, or where the regimes that the run found are not at hand.
+    """
+    if found.causal is None:
+        return None
+    known = found.windows if same_data else None
+    windows = known if known is not None else Windows.of(panel, found.graph.max_lag)
+    if found.forecaster.domains and windows.panel.domain is None:
+        return None
+    options = found.config.forecasting
+    early, late = windows.split(options.held_out)
+    return fit_causal(windows, graph, Fitted(found.forecaster, found.losses, early, late), options)
 
 
 def _sentence(before: LaggedGraph, after: LaggedGraph, what: str) -> str:
