@@ -12,10 +12,10 @@ from statsmodels.tsa.vector_ar.var_model import forecast as var_forecast
 import forecause as fc
 from fitted import build
 from forecause.data import Panel
-from forecause.seasons.repeated import autocorrelation, find_season
 from forecause.evaluate import METHODS, _Model, evaluate, rolling_origin
 from forecause.forecast.forecaster import roll as roll_on
 from forecause.forecast.linear import Linear, LinearModel
+from forecause.seasons.repeated import autocorrelation, find_season
 from heard import Heard
 from systems import bent_chain, chain
 

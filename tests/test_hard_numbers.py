@@ -90,7 +90,9 @@ def test_the_units_of_a_table_change_no_edge(forecaster, plain):
 
 @pytest.mark.parametrize("forecaster", ["mlp", "transformer"])
 def test_two_threads_find_what_one_finds_and_always_the_same(forecaster, monkeypatch):
-    monkeypatch.setattr(network_settings, "QUICK_STEPS", 10)  # threads that wait for each other are slow
+    monkeypatch.setattr(
+        network_settings, "QUICK_STEPS", 10
+    )  # threads that wait for each other are slow
     found = []
     for threads in (1, 2, 2):
         torch.set_num_threads(threads)

@@ -7,8 +7,7 @@ from forecause.config import Config
 from forecause.data import Windows
 from forecause.edges.knowledge import Knowledge
 from forecause.edges.select import global_top_k
-from forecause.networks.settings import DeepTransformer
-from forecause.networks.settings import Transformer
+from forecause.networks.settings import DeepTransformer, Transformer
 from forecause.regression import p_values
 from systems import CHAIN_EDGES, bent_chain, chain, edge_set
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import forecause as fc
+from forecause.forecast.forecaster import roll
 
 RUNS = Path(__file__).parent / "saved_runs"
 
@@ -36,8 +37,12 @@ def test_a_run_of_version_0_2_with_a_forecaster_for_each_target_and_domain():
     chosen = ["linear", "linear-by-domain", "dictionary-by-domain"]
     assert run.losses["chosen"].tolist() == chosen
     assert [run.forecaster.member_of(i).label for i in range(3)] == chosen
+    data = run.data
+    past = ((data.latest - data.mean) / data.sd).astype(np.float32)
+    rolled = roll(run.forecaster, past, 2, domain=np.array(data.latest_domain))[0]
     expected = [[-0.013829, -0.390524, 0.259217], [-0.028770, -0.025372, 0.057190]]
-    np.testing.assert_allclose(run.forecast(2).to_numpy(), expected, atol=1e-5)
+    np.testing.assert_allclose(rolled * data.sd + data.mean, expected, atol=1e-5)
+    np.testing.assert_allclose(run.forecast(1).to_numpy(), expected[:1], atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["0.1-domains", "0.1-labels", "0.2-domains"])

@@ -109,7 +109,8 @@ class CausalDiscovery(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         Each row is forecast from the `max_lag` rows before it; the first ones, and those after a
         missing value, are NaN.
         """
-        from forecause.data.windows import Scale, Windows
+        from forecause.data.standardised import Scale
+        from forecause.data.windows import Windows
 
         check_is_fitted(self, "run_")
         self._checked(X, reset=False)

@@ -11,7 +11,8 @@ import pandas as pd
 
 from forecause.config import Config, ForecastOptions
 from forecause.data.panel import Panel
-from forecause.data.windows import Scale, Windows
+from forecause.data.standardised import Scale
+from forecause.data.windows import Windows
 from forecause.edges.knowledge import Candidates
 from forecause.errors import InputError
 from forecause.forecast.forecaster import Forecaster, roll

@@ -42,7 +42,7 @@ def test_with_many_inputs_products_of_the_strongest_ones_decide(monkeypatch, joi
         values = windows.panel.values.copy()
         values[1:, 0] += values[:-1, 1] + values[:-1, 2]
         windows = Windows.of(Panel.from_arrays([values], [f"v{i}" for i in range(8)]), 1)
-    fits = selection._Fits(windows, selection.ForecastOptions(), selection.FitContext())
+    fits = selection.Fits(windows, selection.ForecastOptions(), selection.FitContext())
     for kind in selection.closed_forms(windows):
         fits.comparison.add(fits.fitted(kind()))
     assert fits.joint == ({0} if joint else frozenset())

@@ -6,8 +6,8 @@ import sys
 from functools import partial
 from importlib.util import find_spec
 
-import pandas as pd
 import numpy as np
+import pandas as pd
 import pytest
 
 import errands

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
-import torch
 import xarray as xr
 
 from forecause.config import ForecastOptions
@@ -75,8 +74,8 @@ def screened_inputs(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
     if windows.inputs > MANY:
         kinds = closed_forms(windows)
         asked = [ForecastOptions(forecaster=kind(), held_out=HELD_OUT) for kind in kinds]
-        models = [fit_best(windows, one, FitContext(seed))[0] for one in asked]
-        places = strongest_inputs(models, windows.split(HELD_OUT)[0]).numpy()
+        models = [fit_best(windows, one, FitContext(seed)).forecaster for one in asked]
+        places = strongest_inputs(models, windows.split(HELD_OUT)[0])
         reads[:] = False
         np.put_along_axis(reads, places, True, axis=1)
     return _inputs_as_edges(reads, windows)
@@ -86,9 +85,9 @@ def inputs_screened_in_rounds(panel: Panel, max_lag: int, seed: int) -> list[Ans
     """Every input that is fitted and tested where inputs are very many as an edge."""
     windows = Windows.of(panel, max_lag)
     steps, variables = windows.shape
-    latest = torch.arange(variables) + (steps - 1) * variables
+    latest = np.arange(variables) + (steps - 1) * variables
     found = screen.screened_inputs(*past_and_targets(windows), latest)
-    return _inputs_as_edges(found.mask(windows.inputs).numpy(), windows)
+    return _inputs_as_edges(found.mask(windows.inputs), windows)
 
 
 def _inputs_as_edges(reads: npt.NDArray[np.bool_], windows: Windows) -> list[Answer]:
@@ -127,7 +126,7 @@ def with_edges_now(panel: Panel, graph: LaggedGraph) -> list[Answer]:
 def _classical_p_values(windows: Windows) -> xr.DataArray:
     """F-tests in the additive spline model under constant noise, (target, source, lag)."""
     model = AdditiveModel(windows.shape, Additive())
-    model.get_buffer("knots").copy_(place_knots(windows, model.settings.knots))
+    model.knots = place_knots(windows, model.settings.knots)
     steps, variables = windows.shape
     groups = np.arange(steps * variables * (model.settings.knots - 1)).reshape(
         steps * variables, -1

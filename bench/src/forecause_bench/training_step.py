@@ -18,8 +18,7 @@ from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
 from forecause.config import ForecasterSpec
-from forecause.data.windows import Window
-from forecause.forecast.forecaster import Forecaster
+from forecause.networks.network import NetworkModule, TensorWindow, seeded
 from forecause.networks.settings import TrainedSettings
 from forecause.networks.training import backward
 from forecause.resources.cost import best_of, matmul_speed
@@ -55,9 +54,9 @@ def measure(kind: str, preset: str, shape: tuple[int, int]) -> Speed:
     """Time a model of this shape (max_lag, variables) on random windows."""
     settings = ForecasterSpec.named(kind).of_preset(preset).sized(shape[0] * shape[1])
     assert isinstance(settings, TrainedSettings)
-    model = settings.seeded_build(shape, seed=0)
+    model = _module(settings, shape)
     training = settings.training
-    batch = Window.of(torch.randn(training.batch_size, shape[0] + 1, shape[1]))
+    batch = TensorWindow.of(torch.randn(training.batch_size, shape[0] + 1, shape[1]))
     step = training_step(model, batch)
     with FlopCounterMode(display=False) as counter:
         step()
@@ -72,8 +71,8 @@ def compiled(kind: str, preset: str, shape: tuple[int, int]) -> str:
     """What torch.compile costs once and makes of a step."""
     settings = ForecasterSpec.named(kind).of_preset(preset).sized(shape[0] * shape[1])
     assert isinstance(settings, TrainedSettings)
-    model = settings.seeded_build(shape, seed=0)
-    batch = Window.of(torch.randn(settings.training.batch_size, shape[0] + 1, shape[1]))
+    model = _module(settings, shape)
+    batch = TensorWindow.of(torch.randn(settings.training.batch_size, shape[0] + 1, shape[1]))
     plain = best_of(training_step(model, batch), 30)
     model.loss = torch.compile(model.loss)  # type: ignore[method-assign]
     step = training_step(model, batch)
@@ -85,7 +84,7 @@ def compiled(kind: str, preset: str, shape: tuple[int, int]) -> str:
     )
 
 
-def training_step(model: Forecaster, batch: Window) -> Callable[[], None]:
+def training_step(model: NetworkModule, batch: TensorWindow) -> Callable[[], None]:
     """One step of training on this batch of windows."""
     optimiser = torch.optim.Adam(model.parameters(), fused=True)
 
@@ -97,7 +96,12 @@ def training_step(model: Forecaster, batch: Window) -> Callable[[], None]:
     return step
 
 
-def _read(model: Forecaster, batch: Window) -> object:
+def _module(settings: TrainedSettings, shape: tuple[int, int]) -> NetworkModule:
+    with seeded(0):
+        return settings.module(shape)
+
+
+def _read(model: NetworkModule, batch: TensorWindow) -> object:
     return model.jacobian(batch.past)
 
 

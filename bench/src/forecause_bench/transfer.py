@@ -43,7 +43,7 @@ def transfer_arms(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
         start = time.perf_counter()
         model.fit(FitData(early, tuning, seed))
         took = time.perf_counter() - start
-        scores = relevance(model.eval().requires_grad_(False), sample)["relevance"]
+        scores = relevance(model, sample)["relevance"]
         extra = {"loss": float(squared_errors(model, judging).mean()), "fit_seconds": took}
         answers.append(Answer(LaggedGraph.from_scores(scores, uniform(scores)), label, extra))
     return answers

@@ -140,7 +140,7 @@ def _over_domains(whole: xr.Dataset, parts: Sequence[xr.Dataset], windows: Windo
     """The statistics of all windows from those of the domains."""
     tested = ["p_value", "stability", "certainty"]
     each = xr.concat([part[tested] for part in parts], dim="domain")
-    p_value = np.minimum(each["p_value"].min("domain") * len(parts), 1.0)
+    p_value = (each["p_value"].min("domain") * len(parts)).clip(max=1.0)
     whole = whole.assign(
         p_value=p_value,
         stability=each["stability"].max("domain"),

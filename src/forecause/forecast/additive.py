@@ -50,8 +50,8 @@ class AdditiveModel(Forecaster):
     def __init__(self, shape: tuple[int, int], settings: Additive) -> None:
         super().__init__(shape, settings)
         p, terms = self.n_variables, settings.knots - 1
-        self.knots = np.zeros((p, settings.knots), dtype=np.float32)
-        self.weight = np.zeros((p, self.max_lag, p, terms), dtype=np.float32)
+        self.knots: Floats = np.zeros((p, settings.knots), dtype=np.float32)
+        self.weight: Floats = np.zeros((p, self.max_lag, p, terms), dtype=np.float32)
         self.intercept = np.zeros(p, dtype=np.float32)
 
     def forward(self, past: Floats, rules: Rules = PLAIN, domain: Index | None = None) -> Floats:

@@ -78,9 +78,8 @@ class TreesModel(Forecaster):
         """Forecast (batch,) of one target from inputs (batch, input)."""
         count = int(self.branches[target].any((1, 2)).sum())  # trees that split
         root = NODES * np.arange(count)  # nodes of all trees in one table
-        inputs, thresholds, values = (
-            table[target, :count].ravel() for table in (self.inputs, self.thresholds, self.values)
-        )
+        inputs = self.inputs[target, :count].ravel()
+        thresholds, values = (t[target, :count].ravel() for t in (self.thresholds, self.values))
         children = (self.branches[target, :count] + root[:, None, None]).reshape(-1, 2)
         node = np.broadcast_to(root, (len(x), count))
         for _ in range(DEPTH):

@@ -20,6 +20,8 @@ from forecause.data.windows import Windows
 from forecause.edges.reading import READ_WINDOWS
 from forecause.edges.summary_tests import MOST_JOINT_INPUTS
 from forecause.errors import InputError
+from forecause.forecast.additive import Additive
+from forecause.forecast.dictionary import Dictionary
 from forecause.forecast.forecaster import ForecasterSettings
 from forecause.forecast.input_tests.closed_form import (
     MOST_PAIRED,
@@ -28,7 +30,7 @@ from forecause.forecast.input_tests.closed_form import (
     WORK_PER_TARGET,
 )
 from forecause.forecast.input_tests.closed_form import WORK as TEST_WORK
-from forecause.forecast.kinds import LEARNERS, Additive, Dictionary
+from forecause.forecast.kinds import LEARNERS
 from forecause.forecast.selection import Plan, Share, learners
 from forecause.networks.settings import MANY, TrainedSettings
 from forecause.regression.screen import ROUNDS, is_wide

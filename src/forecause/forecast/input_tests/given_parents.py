@@ -88,7 +88,7 @@ class TargetTests:
     def group_p_values(self, given: Index, groups: Sequence[Index]) -> Array:
         """P-value that each group of features adds nothing to the features given, (group,)."""
         found = np.ones(len(groups))
-        factor = np.linalg.cholesky(self.gram[np.ix_(given, given)])
+        factor = np.asarray(np.linalg.cholesky(self.gram[np.ix_(given, given)]), dtype=np.float64)
         outcome = _lower_solved(factor, self.cross[given, None])[:, 0]
         left = self.square - float(outcome @ outcome)
         sizes = np.array([len(group) for group in groups])
