@@ -6,9 +6,7 @@ Each model knows what its file must hold for the rest of the program not to stum
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
@@ -25,11 +23,11 @@ from pydantic import (
     model_validator,
 )
 
+from forecause.bounded import parse_json
 from forecause.errors import InputError
 from forecause.graph.lagged import LaggedGraph
 
 FORMAT = "forecause.run/1"
-LARGEST_FILE = 2**30  # bytes of a JSON file; the largest runs that were made have 0.1 GB
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Number = FiniteFloat | None  # None where there is none
@@ -274,24 +272,22 @@ class SavedPower(Saved):
     strengths: list[SavedStrength] = Field(min_length=1)
 
 
-def read(model: type[Model], path: Path) -> tuple[Model, dict[str, Any]]:
-    """A file checked against its schema, and its plain content."""
-    if path.stat().st_size > LARGEST_FILE:
-        raise InputError(f"{path.name} is larger than any run writes")
+def read(model: type[Model], name: str, content: bytes) -> tuple[Model, dict[str, Any]]:
+    """The content of a file checked against its schema, and as it is."""
     try:
-        content = json.loads(path.read_bytes().decode("utf-8"))
+        plain = parse_json(content.decode("utf-8"))
     except RecursionError:
-        raise InputError(f"{path.name} is nested too deeply") from None
+        raise InputError(f"{name} is nested too deeply") from None
     except ValueError as error:
-        raise InputError(f"{path.name} is not valid JSON ({error})") from None
+        raise InputError(f"{name} is not valid JSON ({error})") from None
     try:
-        return model.model_validate(content), content
+        return model.model_validate(plain), plain
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         message = str(first["msg"]).removeprefix("Value error, ")
         raise InputError(
-            f"{path.name}{': ' + where if where else ''}: {message[0].lower()}{message[1:]}"
+            f"{name}{': ' + where if where else ''}: {message[0].lower()}{message[1:]}"
         ) from None
 
 

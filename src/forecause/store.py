@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,12 @@ import pandas as pd
 import torch
 import xarray as xr
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save_file
 
 from forecause import saved
 from forecause._version import __version__
+from forecause.bounded import LARGEST_MODEL, LARGEST_TEXT, parse_json, read_file
 from forecause.config import Config
 from forecause.data.seasons.course import TimeCourse
 from forecause.data.summary import DataSummary
@@ -32,7 +34,7 @@ from forecause.files import current, examine_output, write_folder
 from forecause.forecast.forecaster import Forecaster
 from forecause.forecast.selection import build_saved
 from forecause.graph.axes import labelled_together
-from forecause.graph.formats.json_format import MOST_SCORES
+from forecause.graph.formats.json_format import MOST_SCORES, parse_graph
 from forecause.graph.formats.textfile import save_text
 from forecause.graph.lagged import LaggedGraph
 from forecause.report.page import read_report
@@ -85,7 +87,7 @@ def held_by_other(folder: Path, config: Config, fingerprint: str | None = None) 
     if not folder.is_dir() or not any(folder.iterdir()):
         return None
     try:
-        run, _ = saved.read(saved.SavedRun, current(folder, RUN))
+        run, _ = saved.read(saved.SavedRun, RUN, _content(folder, RUN) or b"")
     except (OSError, InputError):
         return "holds files, but no forecause run that can be read"
     try:
@@ -170,50 +172,67 @@ def load_graph(path: str | Path) -> LaggedGraph:
 
 
 def load_run(folder: Path) -> Discovery:
-    """Read a saved run; again, if another process put a new one in place meanwhile."""
-    for _ in range(ATTEMPTS):
-        before = _head(folder).get("id")
-        try:
-            return _load(folder)
-        except InputError:
-            if _head(folder).get("id") == before:
-                raise
-    raise InputError(f"{_named(folder)} is being replaced all the time; try again.")
-
-
-def _load(folder: Path) -> Discovery:
     """Read a saved run, checked against its schema and the hashes of its files."""
-    missing = [name for name in NEEDED if not _is_file(current(folder, name))]
-    if missing:
-        raise InputError(f"{_named(folder)} is not a saved run: {missing[0]} is missing.")
-    head = _head(folder)
-    if head.get("format", saved.FORMAT) != saved.FORMAT:
-        raise InputError(f"{_named(folder / RUN)} is not a saved run of the format {saved.FORMAT}.")
+    version = None
     try:
-        return _restore(folder, *saved.read(saved.SavedRun, current(folder, RUN)))
+        contents = _contents(folder)
+        missing = [name for name in NEEDED if name not in contents]
+        if missing:
+            raise _NoRun(f"{_named(folder)} is not a saved run: {missing[0]} is missing.")
+        head = _head(contents[RUN])
+        version = head.get("version")
+        if head.get("format", saved.FORMAT) != saved.FORMAT:
+            raise _NoRun(f"{_named(folder / RUN)} is not a saved run of the format {saved.FORMAT}.")
+        return _restore(contents, *saved.read(saved.SavedRun, RUN, contents[RUN]))
+    except _NoRun as error:
+        raise InputError(str(error)) from None
     except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError, OSError) as error:
-        raise _damaged(folder, error, head.get("version")) from None
+        raise _damaged(folder, error, version) from None
 
 
-def _head(folder: Path) -> dict[str, Any]:
+class _NoRun(InputError):
+    """The folder holds no run that could be damaged."""
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    """The files of one run, each opened once; again, if another run took their place meanwhile.
+
+    Every run has an id, so files that were read between two readings of the same run.json are its
+    own, however a new run is put in place.
+    """
+    for _ in range(ATTEMPTS):
+        read = {name: _content(folder, name) for name in (RUN, *READ)}
+        if _content(folder, RUN) == read[RUN]:
+            return {name: content for name, content in read.items() if content is not None}
+    raise _NoRun(f"{_named(folder)} is being replaced all the time; try again.")
+
+
+def _content(folder: Path, name: str) -> bytes | None:
+    """The bytes of a file of a run; None if there is none."""
+    for _ in range(ATTEMPTS):
+        path = current(folder, name)
+        try:
+            return read_file(path, LARGEST_MODEL if name == MODEL else LARGEST_TEXT)
+        except (InputError, PermissionError):
+            raise
+        except (OSError, ValueError):
+            if current(folder, name) == path:  # else it was moved before it could be opened
+                return None
+    return None
+
+
+def _head(content: bytes) -> dict[str, Any]:
     """run.json as far as it can be read: empty if it cannot, without a format if it has none."""
     try:
-        content = json.loads(current(folder, RUN).read_bytes())
-    except (OSError, ValueError, RecursionError):
+        head = parse_json(content.decode("utf-8"))
+    except (ValueError, RecursionError):
         return {}
-    return {"format": None, **content} if isinstance(content, dict) else {"format": None}
+    return {"format": None, **head} if isinstance(head, dict) else {"format": None}
 
 
 def _is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
-    except (OSError, ValueError):
-        return False
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
     except (OSError, ValueError):
         return False
 
@@ -292,13 +311,15 @@ def _all_statistics(
     return found
 
 
-def _restore(folder: Path, run: saved.SavedRun, about: dict[str, Any]) -> Discovery:
+def _restore(
+    contents: Mapping[str, bytes], run: saved.SavedRun, about: dict[str, Any]
+) -> Discovery:
     for name, digest in run.files.items():
-        if name in READ and _hash(current(folder, name)) != digest:
+        if name in READ and hashlib.sha256(contents.get(name, b"")).hexdigest() != digest:
             raise InputError(f"{name} does not belong to this {RUN}: it was changed or mixed up")
-    tensors = load_file(current(folder, MODEL))
-    graph = LaggedGraph.from_json(current(folder, GRAPH))
-    evidence, shown = _evidence(current(folder, EVIDENCE))
+    tensors = load_tensors(contents[MODEL])
+    graph = parse_graph(contents[GRAPH].decode("utf-8"), GRAPH)
+    evidence, shown = _evidence(contents.get(EVIDENCE))
     arrays = {k: v.numpy() for k, v in tensors.items() if not k.startswith("model.")}
     shape = (len(graph.variables), len(graph.variables), graph.max_lag)
     arrays = _all_statistics(arrays, run.relevance.names, shape)
@@ -316,7 +337,7 @@ def _restore(folder: Path, run: saved.SavedRun, about: dict[str, Any]) -> Discov
         data=data,
         evidence=shown,
         alerts=tuple(Alert(a.code, a.sentence, tuple(a.variables), a.grave) for a in run.alerts),
-        measured_power=_power(current(folder, POWER)),
+        measured_power=_power(contents.get(POWER)),
         regimes=Regimes.from_dict(about["regimes"], data.rows) if run.regimes else None,
     )
 
@@ -366,13 +387,17 @@ def _table(columns: dict[str, Any]) -> pd.DataFrame:
     return table.astype(dict.fromkeys(numbers, float))
 
 
-def _evidence(path: Path) -> tuple[saved.SavedEvidence, dict[str, Any]]:
+def _evidence(content: bytes | None) -> tuple[saved.SavedEvidence, dict[str, Any]]:
     """What the page shows; a run without it has a shorter page."""
-    return saved.read(saved.SavedEvidence, path) if path.is_file() else (saved.SavedEvidence(), {})
+    if content is None:
+        return saved.SavedEvidence(), {}
+    return saved.read(saved.SavedEvidence, EVIDENCE, content)
 
 
-def _power(path: Path) -> Power | None:
-    return Power.from_dict(saved.read(saved.SavedPower, path)[1]) if path.is_file() else None
+def _power(content: bytes | None) -> Power | None:
+    if content is None:
+        return None
+    return Power.from_dict(saved.read(saved.SavedPower, POWER, content)[1])
 
 
 def _tensor(values: np.ndarray[Any, Any]) -> torch.Tensor:

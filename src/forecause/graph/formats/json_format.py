@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
+from forecause.bounded import check_candidates, parse_json
 from forecause.errors import InputError
 from forecause.graph.axes import AXES
 from forecause.graph.edge_table import EDGE_COLUMNS, edge_records, edge_table
@@ -40,9 +41,13 @@ def to_json(graph: LaggedGraph, path: str | Path | None = None) -> str:
 def read_json(source: str | Path) -> LaggedGraph:
     """Read a `forecause.graph/1` file, or its text."""
     place = "The graph" if str(source).lstrip().startswith("{") else repr(str(source))
-    text = text_of(source, "{")
+    return parse_graph(text_of(source, "{"), place)
+
+
+def parse_graph(text: str, place: str) -> LaggedGraph:
+    """The graph of a JSON text that stands in `place`."""
     try:
-        document = json.loads(text, parse_constant=_refused, parse_float=_finite)
+        document = parse_json(text, parse_constant=_refused, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{place} is not valid JSON ({error}); is it cut off?") from error
     found = document.get("format") if isinstance(document, dict) else None
@@ -222,6 +227,7 @@ def _scores(content: dict[str, Any], names: tuple[str, ...]) -> xr.DataArray | N
     if not isinstance(lags, list) or not all(type(lag) is int for lag in lags):
         raise InputError('"score_lags" must list the lags of "scores" as whole numbers.')
     shape = (len(names), len(names), len(lags))
+    check_candidates(len(names), len(lags))
     if scores is None:
         values = _spread_out(strongest, shape, lags)
     else:

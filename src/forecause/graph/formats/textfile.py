@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from forecause.bounded import read_file
 from forecause.errors import InputError
 from forecause.files import write_whole
 
@@ -30,7 +31,9 @@ def text_of(source: str | Path, opening: str) -> str:
     if isinstance(source, str) and source.lstrip().startswith(opening):
         return source
     try:
-        return Path(source).read_bytes().decode("utf-8-sig")
+        return read_file(Path(source)).decode("utf-8-sig")
+    except InputError:
+        raise
     except UnicodeDecodeError as error:
         raise InputError(
             f"{str(source)!r} is not a text file in UTF-8 (byte {error.start + 1}); "
