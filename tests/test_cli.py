@@ -329,3 +329,17 @@ def test_an_empty_graph_gets_its_sentence(run, tmp_path):
     code, out, _ = run("discover", path, "--forecaster", "linear", "--out", tmp_path / "run", "-q")
     assert code == 0
     assert "No variable was found to drive another." in out
+
+
+def test_a_page_that_is_a_link_is_not_written_through(run, tmp_path):
+    folder = fc.discover(chain(150), max_lag=1, forecaster="linear").save(tmp_path / "run")
+    (tmp_path / "mine.txt").write_text("mine")
+    (folder / "report.html").unlink()
+    (folder / "report.html").symlink_to(tmp_path / "mine.txt")
+    code, _, said = run("report", folder)
+    assert code == 2
+    assert "is a link; name the page to write with --out" in said
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+    assert run("report", folder, "--out", tmp_path / "page.html")[0] == 0
+    assert fc.load(folder).save(folder).joinpath("report.html").is_symlink() is False
+    assert (tmp_path / "mine.txt").read_text() == "mine"
