@@ -22,6 +22,7 @@ from forecause import saved
 from forecause._version import __version__
 from forecause.bounded import LARGEST_MODEL, LARGEST_TEXT, parse_json, read_file
 from forecause.config import Config
+from forecause.config.spec import NotFetched, fetching
 from forecause.data.seasons.course import TimeCourse
 from forecause.data.summary import DataSummary
 from forecause.data.variables import Label
@@ -134,8 +135,11 @@ def _hash(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def load(folder: str | Path) -> Discovery:
+def load(folder: str | Path, *, fetch: bool = False) -> Discovery:
     """A saved run; a damaged or foreign folder is an InputError. Loading never runs code.
+
+    Nor does it use the network, unless `fetch` is true: a run of the forecaster chronos whose
+    weights are named by a hub id then fetches them if this machine does not have them.
 
     Examples
     --------
@@ -147,7 +151,7 @@ def load(folder: str | Path) -> Discovery:
     >>> fc.load(folder).graph == run.graph
     True
     """
-    return load_run(Path(folder))
+    return load_run(Path(folder), fetch)
 
 
 def load_graph(path: str | Path) -> LaggedGraph:
@@ -171,7 +175,7 @@ def load_graph(path: str | Path) -> LaggedGraph:
     return LaggedGraph.from_json(place)
 
 
-def load_run(folder: Path) -> Discovery:
+def load_run(folder: Path, fetch: bool = False) -> Discovery:
     """Read a saved run, checked against its schema and the hashes of its files."""
     version = None
     try:
@@ -183,8 +187,9 @@ def load_run(folder: Path) -> Discovery:
         version = head.get("version")
         if head.get("format", saved.FORMAT) != saved.FORMAT:
             raise _NoRun(f"{_named(folder / RUN)} is not a saved run of the format {saved.FORMAT}.")
-        return _restore(contents, *saved.read(saved.SavedRun, RUN, contents[RUN]))
-    except _NoRun as error:
+        with fetching(fetch):
+            return _restore(contents, *saved.read(saved.SavedRun, RUN, contents[RUN]))
+    except (_NoRun, NotFetched) as error:
         raise InputError(str(error)) from None
     except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError, OSError) as error:
         raise _damaged(folder, error, version) from None
