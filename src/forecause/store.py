@@ -20,7 +20,13 @@ from safetensors.torch import save_file
 
 from forecause import saved
 from forecause._version import __version__
-from forecause.bounded import LARGEST_MODEL, LARGEST_TEXT, parse_json, read_file
+from forecause.bounded import (
+    LARGEST_MODEL,
+    LARGEST_TEXT,
+    check_candidates,
+    parse_json,
+    read_file,
+)
 from forecause.config import Config
 from forecause.config.spec import NotFetched, fetching
 from forecause.data.seasons.course import TimeCourse
@@ -33,7 +39,7 @@ from forecause.discovery import Discovery
 from forecause.errors import InputError
 from forecause.files import current, examine_output, write_folder
 from forecause.forecast.forecaster import Forecaster
-from forecause.forecast.selection import build_saved
+from forecause.forecast.rebuilding import rebuilt
 from forecause.graph.axes import labelled_together
 from forecause.graph.formats.json_format import MOST_SCORES, parse_graph
 from forecause.graph.formats.textfile import save_text
@@ -303,6 +309,7 @@ def _all_statistics(
     """The other way; what was not kept is nothing: p- and q-values 1, all else 0."""
     if "some.places" not in arrays:
         return arrays
+    check_candidates(shape[0], shape[2])
     places, found = arrays["some.places"], dict(arrays)
     if not ((places >= 0) & (places < np.prod(shape))).all():
         raise InputError("model.safetensors: some.places names candidates that there are not")
@@ -361,10 +368,8 @@ def _summary(about: dict[str, Any], arrays: dict[str, Any]) -> DataSummary:
 def _forecaster(
     described: saved.SavedForecaster, shape: tuple[int, int], tensors: dict[str, torch.Tensor]
 ) -> Forecaster:
-    forecaster = build_saved(described.kind, shape, described.settings)
     weights = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
-    forecaster.load_state_dict(weights)
-    return forecaster.eval().requires_grad_(False)
+    return rebuilt(described.kind, shape, described.settings, weights)
 
 
 def _with_sample_domain(kept: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -205,9 +206,11 @@ def _same_edges(edges: pd.DataFrame, others: pd.DataFrame) -> bool:
 
 
 def _check_frame(variables: tuple[str, ...], max_lag: int) -> None:
-    repeated = sorted({name for name in variables if variables.count(name) > 1})
+    repeated = sorted(name for name, count in Counter(variables).items() if count > 1)
     if repeated:
-        raise InputError(f"The names of a graph's variables must differ; found twice: {repeated}.")
+        raise InputError(
+            f"The names of a graph's variables must differ; found twice: {repeated[:5]}."
+        )
     if any("\0" in name for name in variables):
         raise InputError("A variable's name must not hold the null character.")
     if not isinstance(max_lag, int | np.integer) or max_lag < 1:

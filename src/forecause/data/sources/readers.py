@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from forecause.bounded import check_file
 from forecause.data.cells import DECIMAL_COMMA, MISSING
 from forecause.data.scratch import copied, is_large
 from forecause.data.sources.parquet import parquet_files, read_parquet
@@ -73,6 +74,7 @@ def _first_bytes(path: Path) -> bytes:
             raise InputError(
                 f"{str(path)!r} is a directory without Parquet files; name the files in it."
             )
+        check_file(path)
         with path.open("rb") as file:
             return file.read(4096)
     except (OSError, ValueError) as error:
