@@ -2,10 +2,12 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -343,3 +345,51 @@ def test_a_page_that_is_a_link_is_not_written_through(run, tmp_path):
     assert run("report", folder, "--out", tmp_path / "page.html")[0] == 0
     assert fc.load(folder).save(folder).joinpath("report.html").is_symlink() is False
     assert (tmp_path / "mine.txt").read_text() == "mine"
+
+
+@pytest.fixture
+def little_room():
+    """No file can grow beyond 200 bytes, as on a disk that is nearly full."""
+
+    @contextmanager
+    def limited():
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200, before[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    return limited
+
+
+@pytest.mark.parametrize("name", ["forecast", "evaluate", "simulate"])
+def test_a_full_disk_leaves_the_old_file_as_it_was(run, csv, tmp_path, little_room, name):
+    out = tmp_path / "truth" / "data.csv"
+    out.parent.mkdir()
+    out.write_text("old\n" * 5)
+    folder = fc.discover(csv, max_lag=1, forecaster="linear").save(tmp_path / "run")
+    words = {
+        "forecast": ("forecast", folder, "--out", out),
+        "evaluate": ("evaluate", csv, "--max-lag", 1, "--forecaster", "linear", "--out", out, "-q"),
+        "simulate": ("simulate", "--out", out.parent, "--rows", 100),
+    }[name]
+    with little_room():
+        code, _, said = run(*words)
+    assert code == 2
+    assert "File too large" in said
+    assert out.read_text() == "old\n" * 5
+    assert [left.name for left in out.parent.iterdir()] == ["data.csv"]
+
+
+def test_tables_mark_names_that_a_spreadsheet_would_run(run, tmp_path):
+    table = pd.DataFrame(chain(150), columns=["=1+1", "@SUM(A1)", "-c"])
+    folder = fc.discover(table, max_lag=1, forecaster="linear").save(tmp_path / "run")
+    table.to_csv(tmp_path / "data.csv", index=False)
+    assert run("forecast", folder, "--out", tmp_path / "f.csv", "--steps", 1)[0] == 0
+    lines = ("evaluate", tmp_path / "data.csv", "--max-lag", 1, "--steps", 1, "--origins", 1)
+    lines += ("--forecaster", "linear", "--out", tmp_path / "e.csv", "-q")
+    assert run(*lines)[0] == 0
+    for name in ("f.csv", "e.csv"):
+        cells = set(pd.read_csv(tmp_path / name)["variable"])
+        assert cells == {"'=1+1", "'@SUM(A1)", "'-c"}

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
+from typing import BinaryIO
 
 from forecause.errors import InputError
 
@@ -39,14 +40,22 @@ HERE = -100  # renameat2's name for the working directory
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that its old or its new content is there, never a part of it."""
+    with whole_file(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """The same for content that is written piece by piece."""
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():  # /dev/stdout, a pipe: nothing to be replaced
-        target.write_bytes(content)
+        with target.open("wb") as file:
+            yield file
         return
     beside = target.parent / f"{PREFIX}{uuid.uuid4().hex[:12]}"
     try:
         with beside.open("xb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         if target.exists():

@@ -21,7 +21,7 @@ from forecause.cli.options import (
     power_workers,
 )
 from forecause.cli.table_options import InPanels, with_table_options
-from forecause.cli.writing import Force, Out, Output
+from forecause.cli.writing import Force, Out, Output, write_table
 from forecause.config import ByName, HeadChoice, PresetName, ReadoutName, RuleName
 from forecause.errors import ForecauseWarning
 
@@ -215,9 +215,12 @@ def evaluate(
     """Forecast held-out rows, beside seasonal naive and a VAR."""
     from forecause import Panel
     from forecause.evaluate import rolling_origin
+    from forecause.files import examine_file
     from forecause.forecast.training.distributed import joined
     from forecause.report import terminal
 
+    if out:
+        examine_file(out)
     left = {name: table.pop(name) for name in ("trend", "difference")}
     panel = Panel.of(one_or_all(data), **table)
     with joined() as ranks, terminal.progress(quiet or not ranks.first) as progress:
@@ -236,7 +239,7 @@ def evaluate(
             progress=progress,
         )
         if out and ranks.first:
-            found.table.to_csv(out, index=False)
+            write_table(found.table, out)
     if ranks.first:
         terminal.show_evaluation(found)
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from forecause.cli.options import AsJson, Folder, Quiet, Ray, Seed, app, one_or_all, power_workers
-from forecause.cli.writing import Force, Output
+from forecause.cli.writing import Force, Output, write_table
 from forecause.config import InstantaneousName
 
 
@@ -89,7 +89,7 @@ def forecast(
         examine_file(out)
     table = bands(load_run(folder), steps, series, dict(_held(one) for one in hold or []))
     if out:
-        table.to_csv(out, index=False)
+        write_table(table, out)
     terminal.show_forecast(table, json)
 
 

@@ -1,4 +1,4 @@
-"""A forecaster built again as a saved run describes it, no larger than the weights saved with it."""
+"""A forecaster built again as a saved run describes it, no larger than its saved weights."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from forecause.errors import InputError
 from forecause.graph.edge_table import CAUSE, EDGE_COLUMNS, Cell, edge_records, edge_table, mirrored
 from forecause.graph.formats.dot import from_dot, to_dot
 from forecause.graph.formats.json_format import read_json, to_json
-from forecause.graph.formats.textfile import save_text, text_of
+from forecause.graph.formats.textfile import FORMULA, no_formula, save_text, text_of
 from forecause.graph.lagged import LaggedGraph
 
 __all__ = [
@@ -38,7 +38,6 @@ __all__ = [
     "to_tigramite",
 ]
 
-FORMULA = re.compile(r"'*\s*[=+\-@]")  # text that spreadsheets run, marked as text or not
 MARK = re.compile("[-<ox+].[->ox+]")  # tigramite's links, such as --> o-> <-> x-x
 
 # Characters XML cannot hold are written as _xHHHH_, the way office documents do.
@@ -190,9 +189,7 @@ def from_tigramite(links: npt.NDArray[np.str_], variables: Sequence[str]) -> Lag
 
 def _no_formula(column: str, cell: Cell) -> Cell:
     """Text that a spreadsheet would take for a formula, marked as text; tigramite's marks stay."""
-    if isinstance(cell, str) and column != "mark" and FORMULA.match(cell):
-        return f"'{cell}"
-    return cell
+    return no_formula(cell) if isinstance(cell, str) and column != "mark" else cell
 
 
 def _as_written(column: str, cell: str) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from forecause.bounded import read_file
 from forecause.errors import InputError
 from forecause.files import write_whole
+
+FORMULA = re.compile(r"'*\s*[=+\-@]")  # text that spreadsheets run, marked as text or not
 
 
 def save_text(text: str, path: str | Path | None) -> str:
@@ -24,6 +27,11 @@ def save_text(text: str, path: str | Path | None) -> str:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"Cannot write {str(path)[:200]!r}: {reason}.") from error
     return text
+
+
+def no_formula(text: str) -> str:
+    """Text that a spreadsheet would take for a formula, marked as text by a ' before it."""
+    return f"'{text}" if FORMULA.match(text) else text
 
 
 def text_of(source: str | Path, opening: str) -> str:
