@@ -17,7 +17,7 @@ from forecause.errors import InputError
 LARGEST_TEXT = 2**28  # bytes of a graph, a page or a file of a run; the largest made had 0.1 GB
 LARGEST_MODEL = 2**30  # bytes of a forecaster's weights
 MOST_PARTS = 20_000_000  # numbers of a JSON document, a list counting as four
-MOST_CANDIDATES = 2**27  # of a graph: (target, source, lag); 3,000 variables and 10 lags have 90 m
+MOST_CANDIDATES = 10**8  # (target, source, lag) of a graph; 3,000 variables and 10 lags have 9e7
 
 
 def check_file(path: Path, most: int | None = None) -> None:
@@ -49,8 +49,8 @@ def check_candidates(variables: int, lags: int) -> None:
     """Refuse arrays over (target, source, lag) that no machine should make."""
     if variables * variables * lags > MOST_CANDIDATES:
         raise InputError(
-            f"{variables:,} variables and {lags:,} lags are {variables * variables * lags:.1e} "
-            f"candidates; at most {MOST_CANDIDATES:,} can be compared. Use a smaller largest lag."
+            f"A graph of {variables:,} variables and {lags!r:.20} lags is too large: at most "
+            f"{MOST_CANDIDATES:,} triples of target, source and lag can be held; use fewer lags."
         )
 
 

@@ -34,6 +34,9 @@ CAVEAT = (
 
 BANDS = (80, 95)  # per cent
 BAND_DRAWS = 2_000
+MOST_STEPS = 5_000  # which take seconds
+MOST_DRAWN = 4_000_000  # steps x futures: 2,000 steps with their bands
+MOST_CELLS = 10**8  # steps x futures x columns, of 12 bytes or more
 ENOUGH_NOISE = 40  # windows of a domain whose errors stand for it
 
 Array = npt.NDArray[np.float64]
@@ -129,8 +132,7 @@ def future(
     index has the levels draw and step. A variable of labels has a column variable=level for each
     of its levels: its probability, or in a draw 1 for the level that was drawn and 0 for others.
     """
-    if steps < 1:
-        raise InputError(f"The number of steps must be at least 1, found {steps}.")
+    _check_size(steps, draws, len(found.data.columns))
     place = _series_place(found, series)
     held = _held(found, do or {}, steps, place)  # (step, column), NaN where nothing is held
     past, domain = _latest(found, series)
@@ -179,6 +181,7 @@ def bands(
     A band holds the middle of many noisy futures, whose noise is what the forecaster got wrong in
     the past, as large as on held-out rows. A level of a label has a probability and no band.
     """
+    _check_size(steps, BAND_DRAWS, len(found.data.columns))
     middle = future(found, steps, series, do)
     drawn = future(found, steps, series, do, BAND_DRAWS, seed)
     numbers = found.data.coding.numeric_columns
@@ -194,6 +197,25 @@ def bands(
             table[f"{name}_{level}"] = edge.ravel()
     table.attrs["caveat"] = CAVEAT
     return table
+
+
+def _check_size(steps: int, draws: int, columns: int) -> None:
+    """Refuse a future that would take minutes or fill the memory."""
+    for name, number, least in (("steps", steps, 1), ("draws", draws, 0)):
+        if isinstance(number, bool) or not isinstance(number, int | np.integer):
+            raise InputError(f"The number of {name} must be a whole number, found {number!r:.80}.")
+        if number < least:
+            raise InputError(
+                f"The number of {name} must be at least {least}, found {number!r:.80}."
+            )
+    if steps > MOST_STEPS:
+        raise InputError(f"At most {MOST_STEPS:,} steps can be forecast, found {steps!r:.20}.")
+    most = min(MOST_DRAWN, MOST_CELLS // columns) // max(draws, 1)
+    if draws and steps > most:
+        raise InputError(
+            f"At most {most:,} steps of {draws:,} futures of {columns:,} columns can be drawn, "
+            f"found {steps:,}."
+        )
 
 
 def _past_noise(found: Result, domain: int) -> Tensor:

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from forecause.bounded import check_candidates
 from forecause.errors import InputError
 from forecause.graph.axes import AXES, empty_scores
 from forecause.graph.edge_table import CAUSAL, EDGE_COLUMNS, marks_of, plain_cells, plain_column
@@ -97,6 +98,7 @@ class LaggedGraph:
     def adjacency(self) -> xr.DataArray:
         """Boolean (target, source, lag); lags start at 1, or at 0 if there are such edges."""
         first = 0 if (self.edges["lag"] == 0).any() else 1
+        check_candidates(len(self.variables), self.max_lag + 1)
         mask = empty_scores(self.variables, self.max_lag, first).astype(bool)
         index = {name: i for i, name in enumerate(self.variables)}
         targets = self.edges["target"].map(index).to_numpy(dtype=int)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from forecause.bounded import check_candidates
 from forecause.errors import InputError
 from forecause.graph.edge_table import CAUSE, EDGE_COLUMNS, Cell, edge_records, edge_table, mirrored
 from forecause.graph.formats.dot import from_dot, to_dot
@@ -142,6 +143,7 @@ def to_tigramite(graph: LaggedGraph) -> npt.NDArray[np.str_]:
     mirrored at the transposed place, as tigramite expects.
     """
     place = {name: i for i, name in enumerate(graph.variables)}
+    check_candidates(len(place), graph.max_lag + 1)
     links = np.full((len(place), len(place), graph.max_lag + 1), "", dtype="<U3")
     for edge in edge_records(graph.edges):
         mark = str(edge.get("mark") or CAUSE)
