@@ -105,5 +105,5 @@ def test_a_forecast_that_would_never_end_is_refused(found, asked, sentence):
 
 @pytest.mark.parametrize("draws", [10**9, -1, 0.5, float("nan")])
 def test_futures_without_number_are_refused(found, draws):
-    with pytest.raises(fc.InputError, match="draws|futures"):
+    with pytest.raises(fc.InputError, match=r"draws|futures"):
         found.simulate_do({}, steps=2, draws=draws)
