@@ -7,6 +7,7 @@ gigabytes of Python objects; both are refused before they are read.
 from __future__ import annotations
 
 import json
+import math
 import os
 import stat
 from pathlib import Path
@@ -37,12 +38,25 @@ def read_file(path: Path, most: int = LARGEST_TEXT) -> bytes:
         return file.read(about.st_size)
 
 
-def parse_json(text: str, **hooks: Any) -> Any:
-    """The content of a JSON document, unless it would fill the memory; see json.loads."""
+def parse_json(text: str, strict: bool = True) -> Any:
+    """The content of a JSON document of no more entries than fit; if strict, finite numbers alone."""
     parts = text.count(",") + 4 * (text.count("[") + text.count("{"))
     if parts > MOST_PARTS:
         raise InputError("it has far more entries than any that Forecause writes")
-    return json.loads(text, **hooks)
+    if not strict:
+        return json.loads(text)
+    return json.loads(text, parse_constant=_no_number, parse_float=_finite)
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:40]} is beyond all numbers")
+    return number
 
 
 def check_candidates(variables: int, lags: int) -> None:

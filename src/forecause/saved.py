@@ -24,10 +24,19 @@ from pydantic import (
 )
 
 from forecause.bounded import parse_json
+from forecause.config.options import DataOptions
 from forecause.errors import InputError
 from forecause.graph.lagged import LaggedGraph
 
 FORMAT = "forecause.run/1"
+
+MOST_HARMONICS = 10_000  # of a season, and of its parts
+MOST_ROWS = 10**9  # of data with regimes, which tell of every row
+NUMBERS = (  # columns of a run's edges; others may hold anything
+    *("effect", "sign", "share", "confidence", "p_value", "q_value", "certainty", "stability"),
+    *("mean_rank", "sd_rank", "sign_consistency", "change", "change_low", "change_high"),
+)
+TEXTS = ("grade", "mark", "domains")
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Number = FiniteFloat | None  # None where there is none
@@ -54,11 +63,11 @@ class SavedLabel(Saved):
 class SavedCycle(Saved):
     """A period in rows, with its harmonics."""
 
-    period: float = Field(ge=2)
-    harmonics: PositiveInt
+    period: FiniteFloat = Field(ge=2)
+    harmonics: int = Field(ge=1, le=MOST_HARMONICS)
     growing: bool
     name: StrictStr
-    parts: NonNegativeInt = 0
+    parts: int = Field(default=0, ge=0, le=MOST_HARMONICS)
     shift: FiniteFloat = 0.0
 
 
@@ -82,6 +91,17 @@ class SavedTimeCourse(Saved):
     labels: list[bool]
 
 
+class SavedSource(Saved):
+    """Where the data was read from; all else are the options of reading it."""
+
+    paths: list[StrictStr] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _can_be_read_again(self) -> SavedSource:
+        DataOptions.checked(**(self.model_extra or {}))
+        return self
+
+
 class SavedData(Saved):
     """What is remembered of the data, but for its arrays."""
 
@@ -96,7 +116,7 @@ class SavedData(Saved):
     domain_windows: dict[str, NonNegativeInt] = {}
     latest_domain: list[NonNegativeInt] = []
     sample_domain: list[NonNegativeInt] = []
-    source: dict[str, Any] | None = None
+    source: SavedSource | None = None
     labels: list[SavedLabel] = []
     course: SavedTimeCourse | None = None
 
@@ -130,12 +150,30 @@ class SavedRelevance(Saved):
         return self
 
 
+class SavedChanges(Saved):
+    """Where the mechanism changes, as columns of a table."""
+
+    row: list[NonNegativeInt]
+    earliest: list[NonNegativeInt]
+    latest: list[NonNegativeInt]
+    before: list[StrictStr]
+    after: list[StrictStr]
+    certainty: list[Number]
+
+    @model_validator(mode="after")
+    def _as_long(self) -> SavedChanges:
+        columns = (self.earliest, self.latest, self.before, self.after, self.certainty)
+        if any(len(column) != len(self.row) for column in columns):
+            raise ValueError("the columns of changes differ in length")
+        return self
+
+
 class SavedRegimes(Saved):
     """Which stretches of rows follow which mechanism."""
 
     names: list[StrictStr] = Field(min_length=1)
     stretches: list[tuple[NonNegativeInt, StrictStr]] = Field(min_length=1)
-    changes: dict[str, list[Any]]
+    changes: SavedChanges
 
     @model_validator(mode="after")
     def _in_order(self) -> SavedRegimes:
@@ -144,8 +182,6 @@ class SavedRegimes(Saved):
             raise ValueError("the stretches do not follow each other")
         if not {name for _, name in self.stretches} <= set(self.names):
             raise ValueError("a stretch has an unknown regime")
-        if len({len(column) for column in self.changes.values()}) > 1:
-            raise ValueError("the columns of changes differ in length")
         return self
 
 
@@ -172,6 +208,8 @@ class SavedRun(Saved):
             _check_losses("nll", self.nll, self.data.variables)
         if self.regimes and self.regimes.stretches[-1][0] > self.data.rows:
             raise ValueError("regimes begin after the last row")
+        if self.regimes and self.data.rows > MOST_ROWS:
+            raise ValueError(f"there are more than {MOST_ROWS:,} rows")
         return self
 
 
@@ -201,11 +239,18 @@ class SavedEdge(Saved):
 class SavedTime(Saved):
     """How the data was sampled."""
 
-    kind: StrictStr = "rows"
+    kind: Literal["rows", "dates", "numbers"] = "rows"
     step: Number = None
     freq: StrictStr | None = None  # pandas' code of the calendar
     months: NonNegativeInt | None = None
     ends: list[StrictStr | Number] = []  # the last stamp of every series
+
+    @model_validator(mode="after")
+    def _of_one_kind(self) -> SavedTime:
+        wanted = (str, type(None)) if self.kind == "dates" else (int, float, type(None))
+        if not all(isinstance(end, wanted) for end in self.ends):
+            raise ValueError(f"the ends are no {self.kind}")
+        return self
 
 
 class SavedCourse(Saved):
@@ -314,8 +359,52 @@ def agree(
     scale = np.concatenate([tensors["data.mean"], tensors["data.sd"]])
     if not np.isfinite(scale).all() or not (tensors["data.sd"] > 0).all():
         raise InputError("model.safetensors: data.mean or data.sd holds what is no number")
+    if sample.shape[2] > columns:
+        run = run.model_copy(update={"data": _with_codes(run.data, sample[:, -1, -1])})
     _check_domains(run.data, series, len(sample))
+    _check_labels(run.data)
     _check_evidence(evidence, len(names), lags)
+    if evidence.time.ends and len(evidence.time.ends) != series:
+        raise InputError("report.json: time.ends has not one entry per series")
+    for part in (graph, *graph.domains.values()):
+        _check_edges(part)
+
+
+def check_forecaster(forecaster: Any, data: SavedData) -> None:
+    """Refuse a forecaster of other labels or domains than the data has."""
+    labels = [(label.first, len(label.shares)) for label in forecaster.labels]
+    if labels and labels != [(label.first, len(label.levels)) for label in data.labels]:
+        raise InputError("run.json: the forecaster has other labels than the data")
+    if forecaster.domains not in (0, len(data.domain_windows)):
+        raise InputError("run.json: the forecaster has another number of domains than the data")
+
+
+def _with_codes(data: SavedData, codes: Array) -> SavedData:
+    """The domains of the sample as version 0.1 wrote them."""
+    if not ((codes >= 0) & (codes < 2**31) & (codes == np.floor(codes))).all():
+        raise InputError("model.safetensors: data.sample holds domains that are no whole numbers")
+    return data.model_copy(update={"sample_domain": codes.astype(np.int64).tolist()})
+
+
+def _check_labels(data: SavedData) -> None:
+    """Labels are variables, and their columns lie where the variables before them end."""
+    levels = {label.name: label for label in data.labels}
+    place = 0
+    for name in data.variables:
+        if name in levels and levels[name].first != place:
+            raise InputError(f"run.json: the columns of the label {name[:40]!r} lie elsewhere")
+        place += len(levels[name].levels) if name in levels else 1
+    if len(levels) != len(data.labels) or not set(levels) <= set(data.variables):
+        raise InputError("run.json: data.labels names what is no variable")
+
+
+def _check_edges(graph: LaggedGraph) -> None:
+    for name in graph.edges:
+        column = graph.edges[name]
+        if name in NUMBERS and column.dtype.kind not in "fib":
+            raise InputError(f"graph.json: {name} of an edge must be a number")
+        if name in TEXTS and not all(cell is None or isinstance(cell, str) for cell in column):
+            raise InputError(f"graph.json: {name} of an edge must be text")
 
 
 def _check_shape(tensors: Mapping[str, Array], name: str, shape: tuple[int, ...]) -> None:
@@ -333,7 +422,8 @@ def _check_domains(data: SavedData, series: int, sample: int) -> None:
         ("latest_domain", data.latest_domain, series),
         ("sample_domain", data.sample_domain, sample),
     ):
-        if codes and (len(codes) != length or max(codes) >= max(domains, 1)):
+        wrong = codes and (len(codes) != length or max(codes) >= max(domains, 1))
+        if wrong or (domains and len(codes) != length):
             raise InputError(f"run.json: data.{name} names domains that are not there")
 
 

@@ -47,7 +47,7 @@ def read_json(source: str | Path) -> LaggedGraph:
 def parse_graph(text: str, place: str) -> LaggedGraph:
     """The graph of a JSON text that stands in `place`."""
     try:
-        document = parse_json(text, parse_constant=_refused, parse_float=_finite)
+        document = parse_json(text)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{place} is not valid JSON ({error}); is it cut off?") from error
     found = document.get("format") if isinstance(document, dict) else None
@@ -59,17 +59,6 @@ def parse_graph(text: str, place: str) -> LaggedGraph:
         return _graph(document, _names(document), _max_lag(document))
     except InputError as error:
         raise InputError(f"{place} is not a valid graph: {error}") from error
-
-
-def _refused(name: str) -> float:
-    raise ValueError(f"{name} is no JSON number")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"{text} is beyond all numbers")
-    return number
 
 
 def _content(graph: LaggedGraph) -> dict[str, Any]:
@@ -87,7 +76,10 @@ def _content(graph: LaggedGraph) -> dict[str, Any]:
     if graph.domains:
         content["domains"] = {name: _content(part) for name, part in graph.domains.items()}
     if graph.summary is not None:
-        content["summary"] = graph.summary.to_dict("records")
+        content["summary"] = [
+            {key: _writable(cell) for key, cell in pair.items()}
+            for pair in graph.summary.to_dict("records")
+        ]
     return content
 
 
