@@ -39,7 +39,7 @@ def read_file(path: Path, most: int = LARGEST_TEXT) -> bytes:
 
 
 def parse_json(text: str, strict: bool = True) -> Any:
-    """The content of a JSON document of no more entries than fit; if strict, finite numbers alone."""
+    """The content of a JSON document that fits into memory; if strict, of finite numbers alone."""
     parts = text.count(",") + 4 * (text.count("[") + text.count("{"))
     if parts > MOST_PARTS:
         raise InputError("it has far more entries than any that Forecause writes")

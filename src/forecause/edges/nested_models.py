@@ -150,7 +150,7 @@ class _Ladder:
         """Take the p-values given plausible parents where no products are in the best model."""
         p_values = ConditionalTests(self.early + self.late, self.designs, self.allowed).p_values()
         for target in self.targets:
-            if not self.tested[target].is_joint:
+            if target in self.tested and not self.tested[target].is_joint:
                 self.p_values[target] = p_values[target]
 
     @property
