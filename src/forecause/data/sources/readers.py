@@ -49,11 +49,11 @@ def read_table(path: str | Path) -> RawTable:
     A folder of Parquet files is one table, its files in the order of their names.
     """
     path = Path(path)
-    if path.is_dir() and parquet_files(path):
+    head = _first_bytes(path)
+    if head is None:
         with reading(path, "Parquet"):
             return read_parquet(path)
     ending = path.suffix.lower()
-    head = _first_bytes(path)
     if ending not in READERS:
         found = f"ends with {ending!r}" if ending else "has no ending"
         raise InputError(f"{str(path)!r} {found}; expected one of {', '.join(READERS)}.")
@@ -68,9 +68,12 @@ def read_table(path: str | Path) -> RawTable:
             raise InputError(f"{str(path)!r}: {error}") from error
 
 
-def _first_bytes(path: Path) -> bytes:
+def _first_bytes(path: Path) -> bytes | None:
+    """Of a file; None of a folder of Parquet files."""
     try:
         if path.is_dir():
+            if parquet_files(path):
+                return None
             raise InputError(
                 f"{str(path)!r} is a directory without Parquet files; name the files in it."
             )
