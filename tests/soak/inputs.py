@@ -5,6 +5,7 @@ A trial is a name and a call; the call may do its work or raise an InputError of
 
 import io
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pandas as pd
 import forecause as fc
 from forecause.cli.ending import one_line
 from forecause.config import GROUP_OF
-from forecause.edges.knowledge import Knowledge
+from forecause.edges.knowledge import Knowledge, read_knowledge
 from forecause.graph.formats.export import from_dot, from_graphml, read_csv
 from forecause.report import terminal
 from systems import chain
@@ -58,6 +59,24 @@ ODD_JSON = (
     *("", "x", "a", "9" * 30, "\0", "=1", "x" * 5000, "Infinity", [], {}, [1], [[]], [None]),
     *({"a": 1}, {"a": float("nan")}, [float("inf")], [["a", 1]], [-1, -1, -1], {"": []}),
 )
+
+
+def _device(path):
+    path.symlink_to(("/dev/zero", "/dev/urandom", "/dev/full")[len(path.name) % 3])
+
+
+def _sparse(path):
+    with path.open("wb") as file:
+        file.truncate(3 * 2**30)
+
+
+def _brackets(path):
+    path.write_bytes(b"[" + b"[]," * 7_000_000 + b"[]]")
+
+
+def _scored(lag):
+    graph = fc.LaggedGraph.from_edges(["a", "b"], lag, [("a", "b", lag)])
+    fc.score_graph(graph, graph)
 
 
 def _runs_of_every_kind():
@@ -212,6 +231,46 @@ class Inputs:
 
         return f"saved run {file.name} {where}", call
 
+    def odd_file(self):
+        """A pipe, a device, a sparse file or endless brackets, where a file is expected."""
+        place = self.folder / "odd"
+        shutil.rmtree(place, ignore_errors=True)
+        saved = self.saved[self.rng.integers(len(self.saved))]
+        names = ["run.json", "graph.json", "report.json", "power.json", "model.safetensors"]
+        names += ["table.csv", "table.npy", "graph.json alone", "page.html", "rules.txt"]
+        name = names[self.rng.integers(len(names))]
+        kinds = {"pipe": os.mkfifo, "device": _device, "sparse": _sparse, "brackets": _brackets}
+        kind = list(kinds)[self.rng.integers(len(kinds))]
+
+        def call():
+            if name in names[:5]:
+                shutil.copytree(saved, place)
+                file, read = place / name, lambda _: fc.load(place)
+            else:
+                place.mkdir()
+                file = place / name.removesuffix(" alone")
+                read = {".json": fc.load_graph, ".html": fc.load_graph, ".txt": read_knowledge}.get(
+                    file.suffix, fc.Panel.of
+                )
+            file.unlink(missing_ok=True)
+            kinds[kind](file)
+            read(file)
+
+        return f"{kind} in place of {name}", call
+
+    def bound(self):
+        """Numbers without bounds, asked of a run or of a graph."""
+        number = self.odd() if self.rng.random() < 0.5 else int(10 ** self.rng.uniform(4, 30))
+        lag = int(10 ** self.rng.uniform(8, 18))
+        asked = {
+            "steps": lambda: self.run.forecast(number),
+            "bands": lambda: self.run.forecast(number, bands=True),
+            "draws": lambda: self.run.simulate_do({}, 2, draws=number),
+            "score": lambda: _scored(lag),
+        }
+        name = list(asked)[self.rng.integers(len(asked))]
+        return f"{name} {number!r:.100} {lag}", asked[name]
+
     def _change(self, content):
         """Replace, remove or repeat one value of a JSON document.
 
@@ -281,7 +340,7 @@ class Inputs:
         }
 
 
-KINDS = ("setting", "rule", "file", "thing", "damaged_run")
+KINDS = ("setting", "rule", "file", "thing", "damaged_run", "odd_file", "bound")
 
 
 def verdict(call) -> str:
