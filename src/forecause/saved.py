@@ -326,7 +326,7 @@ def read(model: type[Model], name: str, content: bytes) -> tuple[Model, dict[str
     except ValueError as error:
         raise InputError(f"{name} is not valid JSON ({error})") from None
     try:
-        return model.model_validate(plain), plain
+        return model.model_validate_json(content, strict=True), plain  # a "1" is no number
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         where = ".".join(str(part) for part in first["loc"])
