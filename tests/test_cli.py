@@ -2,10 +2,11 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
-import time
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -287,18 +288,32 @@ def test_version(run):
     assert run("--version")[:2] == (0, f"forecause {fc.__version__}\n")
 
 
+SLOW_START = """
+import sys, time
+class Slow:
+    def find_spec(self, name, *_):
+        if name == "forecause.cli":
+            print("importing", flush=True)
+            time.sleep(600)
+sys.meta_path.insert(0, Slow())
+from forecause.__main__ import main
+main()
+"""
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_during_start_up_shows_no_traceback(number, tmp_path):
     process = subprocess.Popen(
-        [sys.executable, "-m", "forecause", "demo"],
+        [sys.executable, "-c", SLOW_START],
         cwd=tmp_path,
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # nohup ignores one
     )
-    time.sleep(0.35)
+    assert process.stdout.readline() == "importing\n"
     process.send_signal(number)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=300)
     assert process.returncode == 128 + number
     assert err == "forecause: stopped; nothing was written.\n"
 
@@ -318,9 +333,10 @@ def test_ctrl_c_ends_cleanly_and_writes_nothing(tmp_path):
         command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
     )  # fmt: skip
-    assert "Expecting about" in process.stderr.readline()  # said right before the training
+    said = iter(process.stderr.readline, "")
+    assert any("Expecting about" in line for line in said)  # said right before the training
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=600)
     assert process.returncode == 130
     assert out == ""
     assert err.endswith("forecause: stopped; nothing was written.\n")
@@ -389,3 +405,65 @@ def test_an_empty_graph_gets_its_sentence(run, tmp_path):
     code, out, _ = run("discover", path, "--forecaster", "linear", "--out", tmp_path / "run", "-q")
     assert code == 0
     assert "No variable was found to drive another." in out
+
+
+def test_a_page_that_is_a_link_is_not_written_through(run, tmp_path):
+    folder = fc.discover(chain(150), max_lag=1, forecaster="linear").save(tmp_path / "run")
+    (tmp_path / "mine.txt").write_text("mine")
+    (folder / "report.html").unlink()
+    (folder / "report.html").symlink_to(tmp_path / "mine.txt")
+    code, _, said = run("report", folder)
+    assert code == 2
+    assert "is a link; name the page to write with --out" in said
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+    assert run("report", folder, "--out", tmp_path / "page.html")[0] == 0
+    assert fc.load(folder).save(folder).joinpath("report.html").is_symlink() is False
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+
+
+@pytest.fixture
+def little_room():
+    """No file can grow beyond 200 bytes, as on a disk that is nearly full."""
+
+    @contextmanager
+    def limited():
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200, before[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    return limited
+
+
+@pytest.mark.parametrize("name", ["forecast", "evaluate", "simulate"])
+def test_a_full_disk_leaves_the_old_file_as_it_was(run, csv, tmp_path, little_room, name):
+    out = tmp_path / "truth" / "data.csv"
+    out.parent.mkdir()
+    out.write_text("old\n" * 5)
+    folder = fc.discover(csv, max_lag=1, forecaster="linear").save(tmp_path / "run")
+    words = {
+        "forecast": ("forecast", folder, "--out", out),
+        "evaluate": ("evaluate", csv, "--max-lag", 1, "--forecaster", "linear", "--out", out, "-q"),
+        "simulate": ("simulate", "--out", out.parent, "--rows", 100),
+    }[name]
+    with little_room():
+        code, _, said = run(*words)
+    assert code == 2
+    assert "File too large" in said
+    assert out.read_text() == "old\n" * 5
+    assert [left.name for left in out.parent.iterdir()] == ["data.csv"]
+
+
+def test_tables_mark_names_that_a_spreadsheet_would_run(run, tmp_path):
+    table = pd.DataFrame(chain(150), columns=["=1+1", "@SUM(A1)", "-c"])
+    folder = fc.discover(table, max_lag=1, forecaster="linear").save(tmp_path / "run")
+    table.to_csv(tmp_path / "data.csv", index=False)
+    assert run("forecast", folder, "--out", tmp_path / "f.csv", "--steps", 1)[0] == 0
+    lines = ("evaluate", tmp_path / "data.csv", "--max-lag", 1, "--steps", 1, "--origins", 1)
+    lines += ("--forecaster", "linear", "--out", tmp_path / "e.csv", "-q")
+    assert run(*lines)[0] == 0
+    for name in ("f.csv", "e.csv"):
+        cells = set(pd.read_csv(tmp_path / name)["variable"])
+        assert cells == {"'=1+1", "'@SUM(A1)", "'-c"}

@@ -43,6 +43,9 @@ NEW = dict.fromkeys(NAMES[:3], "new")
 @pytest.mark.parametrize("exchanged", [True, False], ids=["exchanged", "inside"])
 def test_a_folder_is_old_or_new_whichever_operation_fails(tmp_path, how, exchanged, monkeypatch):
     folder = tmp_path / "run"
+    # What killed writers left is old enough to be removed, however quickly they follow each other:
+    # the number of file operations does not depend on the clock.
+    monkeypatch.setattr(files.time, "time", lambda: 4e9)
     if not exchanged:
         monkeypatch.setattr(files, "_can_exchange", lambda folder: not folder.exists())
     seen, done = [], 0
@@ -156,3 +159,43 @@ def test_a_file_keeps_its_permissions_and_its_link(tmp_path):
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "page").read_text() == "new"
     assert stat.S_IMODE((tmp_path / "page").stat().st_mode) == 0o604
+
+
+@pytest.mark.parametrize("exchanged", [True, False], ids=["exchanged", "inside"])
+def test_an_unfinished_copy_in_a_received_folder_touches_nothing_of_others(
+    tmp_path, exchanged, monkeypatch
+):
+    folder, complete = tmp_path / "run", tmp_path / "run" / files.COMPLETE
+    write(folder, "old", NAMES)
+    for name in ("notes.txt", "kept.txt"):
+        (folder / name).write_text("mine")
+    complete.mkdir()
+    (complete / "notes.txt").write_text("theirs")
+    (complete / "kept.txt.gone").touch()
+    (tmp_path / "elsewhere").write_text("mine")
+    (complete / "model").symlink_to(tmp_path / "elsewhere")
+    assert content(folder) == OLD
+    if not exchanged:
+        monkeypatch.setattr(files, "_can_exchange", lambda folder: not folder.exists())
+    write(folder, "new")
+    assert content(folder) == NEW
+    kept = [folder / "notes.txt", folder / "kept.txt", tmp_path / "elsewhere"]
+    assert [path.read_text() for path in kept] == ["mine"] * 3
+    assert not complete.exists()
+
+
+@pytest.mark.parametrize("exchanged", [True, False], ids=["exchanged", "inside"])
+def test_a_link_in_place_of_an_unfinished_copy_leads_nowhere(tmp_path, exchanged, monkeypatch):
+    write(tmp_path / "run", "old", NAMES)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for name in ("run.json", "notes.txt"):
+        (elsewhere / name).write_text("mine")
+    (tmp_path / "run" / files.COMPLETE).symlink_to(elsewhere)
+    assert content(tmp_path / "run") == OLD
+    if not exchanged:
+        monkeypatch.setattr(files, "_can_exchange", lambda folder: not folder.exists())
+    write(tmp_path / "run", "new")
+    assert content(tmp_path / "run") == NEW
+    assert {path.read_text() for path in elsewhere.iterdir()} == {"mine"}
+    assert len(list(elsewhere.iterdir())) == 2

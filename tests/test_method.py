@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 import forecause as fc
@@ -13,7 +14,6 @@ from systems import CHAIN_EDGES, bent_chain, chain, edge_set
 
 
 def table(values, names="abc"):
-    import pandas as pd
 
     return pd.DataFrame(values, columns=list(names))
 
@@ -264,3 +264,14 @@ def test_the_presets_of_the_paper_are_its_deep_and_its_shallow_transformer():
         spec = Transformer.of_preset(config.forecasting.preset)
         assert (spec.kind, spec.layers) == ("deep-transformer", layers)
         assert config.edges.k == 3
+
+
+@pytest.mark.parametrize("rows", [400, 1500], ids=["few rows", "many rows"])
+@pytest.mark.parametrize("rule", ["a <- *", "* <- *"])
+def test_a_variable_that_nothing_may_drive_has_no_cause(rows, rule):
+    noise = np.random.default_rng(0).normal(size=(rows, 4))
+    noise[1:, 2] += 0.8 * noise[:-1, 1]
+    found = fc.discover(pd.DataFrame(noise, columns=list("abcd")), max_lag=2, forbid=[rule])
+    edges = found.graph.edges
+    assert "a" not in set(edges["target"])
+    assert (("b", "c") in zip(edges["source"], edges["target"], strict=True)) == (rule != "* <- *")

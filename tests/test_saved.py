@@ -1,6 +1,7 @@
 """What is saved has a schema: a damaged value is named on load, not met later."""
 
 import json
+import shutil
 
 import pandas as pd
 import pytest
@@ -46,12 +47,27 @@ def change(whole, tmp_path):
         ("run.json", lambda c: c["data"]["variables"].reverse(), "one row per variable"),
         ("run.json", lambda c: c["relevance"].update(names=[]), "'relevance' is missing"),
         ("report.json", lambda c: c["edges"][0].pop("response"), "edges.0.response"),
-        ("report.json", lambda c: c["edges"][0].update(lost=float("nan")), "edges.0.lost"),
+        ("report.json", lambda c: c["edges"][0].update(lost="x"), "edges.0.lost"),
+        ("report.json", lambda c: c["edges"][0].update(lost=float("nan")), "NaN is no JSON number"),
         ("report.json", lambda c: c["edges"][0].update(edge=[0, 9, 1]), "there is no edge"),
         ("report.json", lambda c: c["stretch"]["forecast"].pop(), "a curve per variable"),
         ("power.json", lambda c: c.update(clipped="x"), "clipped"),
         ("power.json", lambda c: c.update(strengths=[]), "strengths"),
         ("graph.json", lambda c: c.update(variables=["a", "b", "d"]), "graph.json"),
+        ("graph.json", lambda c: c["edges"][0].update(sign_consistency="x"), "sign_consistency of"),
+        ("graph.json", lambda c: c["edges"][0].update(change_high="x"), "change_high of an edge"),
+        ("graph.json", lambda c: c["edges"][0].update(mark=3), "mark of an edge must be text"),
+        ("run.json", lambda c: c["data"].update(source={"paths": [3]}), "source.paths"),
+        ("run.json", lambda c: c["data"].update(source={"paths": ["x"], "y": 1}), "setting y=1"),
+        ("run.json", lambda c: c["data"].update(source=[float("nan")]), "NaN is no JSON number"),
+        ("run.json", lambda c: c["data"].update(domain_windows={"x": 9}), "latest_domain names"),
+        ("run.json", lambda c: c["forecaster"]["settings"].update(domains=2), "is damaged"),
+        ("report.json", lambda c: c["time"].update(kind="moons"), "time.kind"),
+        ("report.json", lambda c: c["edges"][0]["response"]["y"].append("9"), "edges.0.response.y"),
+        ("run.json", lambda c: c["data"].update(rows="300"), "data.rows"),
+        ("run.json", lambda c: c["data"].update(windows=True), "data.windows"),
+        ("report.json", lambda c: c["time"].update(kind="numbers", ends=["x"]), "no numbers"),
+        ("report.json", lambda c: c["time"].update(kind="numbers", ends=[1, 2]), "per series"),
     ],
 )
 def test_a_damaged_value_is_named_on_load(change, name, edit, sentence):
@@ -82,3 +98,57 @@ def test_a_run_without_evidence_has_a_shorter_page(change, tmp_path):
     (folder / "report.json").unlink()
     (folder / "power.json").unlink()
     assert fc.load(folder).report(tmp_path / "page.html").exists()
+
+
+@pytest.fixture(scope="module")
+def with_regimes(tmp_path_factory):
+    hours = pd.date_range("2024-01-01", periods=300, freq="h")
+    table = pd.DataFrame(chain(300), columns=list("abc"), index=hours)
+    table["mood"] = ["good", "bad", "none"] * 100
+    found = fc.discover(table, max_lag=1, forecaster="linear", regimes=2, labels=["mood"])
+    return found.save(tmp_path_factory.mktemp("runs") / "run")
+
+
+def _set(*path, value):
+    def edit(content):
+        for key in path[:-1]:
+            content = content[key]
+        content[path[-1]] = value
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        _set("regimes", "changes", "row", value=[None]),
+        _set("regimes", "changes", "row", value=[{"a": float("nan")}]),
+        _set("regimes", "changes", "row", value=[1, 2, 3]),
+        _set("regimes", "changes", "certainty", value=["x"]),
+        _set("regimes", "changes", value={}),
+        _set("data", "rows", value=10**12),
+        _set("data", "labels", 0, "first", value=1),
+        _set("data", "labels", 0, "name", value="z"),
+        _set("data", "sample_domain", value=[]),
+        _set("data", "latest_domain", value=[]),
+        _set("forecaster", "settings", "labels", 0, "shares", value=[2.0, -1.0, 0.0]),
+        _set("forecaster", "settings", "labels", 0, "shares", value=[float("nan"), 0.5, 0.5]),
+        _set("forecaster", "settings", "labels", 0, "shares", value=[]),
+        _set("forecaster", "settings", "labels", 0, "first", value=0),
+        _set("forecaster", "settings", "domains", value=7),
+    ],
+)
+def test_inner_fields_of_regimes_labels_and_domains_are_checked(with_regimes, tmp_path, edit):
+    folder = tmp_path / "run"
+    shutil.copytree(with_regimes, folder)
+    content = json.loads((folder / "run.json").read_text())
+    edit(content)
+    (folder / "run.json").write_text(json.dumps(content))
+    with pytest.raises(fc.InputError, match="is damaged"):
+        fc.load(folder)
+
+
+def test_a_summary_without_a_p_value_can_be_saved_again(change, tmp_path):
+    folder = change("graph.json", lambda c: c["summary"][0].update(p=None, q="Infinity"))
+    fc.load(folder).save(tmp_path / "again")
+    assert fc.load(tmp_path / "again").summary["p"].isna()[0]

@@ -5,7 +5,7 @@ import warnings
 
 import pytest
 
-from soak.__main__ import Hung, interruptions, malformed
+from soak.__main__ import Hung, interruptions, loads_beside_writers, malformed
 from soak.inputs import Inputs
 
 
@@ -32,3 +32,9 @@ def test_an_interrupted_save_leaves_the_old_or_the_new_run(tmp_path):
     assert wrong == []
     states = {state for _, state in counts}
     assert states == {"old", "new"}
+
+
+def test_a_load_beside_writers_is_one_of_their_runs(tmp_path):
+    counts, wrong = loads_beside_writers(tmp_path, 20)
+    assert wrong == []
+    assert counts["load", "whole"] > 0

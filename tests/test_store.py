@@ -1,10 +1,12 @@
 import json
 import shutil
+import sys
 
 import pandas as pd
 import pytest
 
 import forecause as fc
+from forecause import files
 from systems import chain
 
 
@@ -124,3 +126,50 @@ def test_a_run_of_very_many_candidates_keeps_those_that_stand_out(found, tmp_pat
     assert left_out.any()
     assert (after["p_value"].values[left_out] == 1).all()
     pd.testing.assert_frame_equal(again.forecast(3), found.forecast(3))
+
+
+OPENED = []  # what is called with the path of every file that is opened, while a test wants it
+
+
+def _tell(event, arguments):
+    if event == "open" and OPENED:
+        OPENED[0](str(arguments[0]))
+
+
+sys.addaudithook(_tell)
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["exchanged", "one by one"])
+def test_a_run_that_is_replaced_while_it_is_read_is_never_a_mixture(tmp_path, inside, monkeypatch):
+    """Another run takes the place of the folder before each opening of one of its files."""
+    old, new = (
+        fc.discover(chain(150, seed), max_lag=1, forecaster="linear", seed=seed) for seed in (1, 2)
+    )
+    target = tmp_path / "run"
+    states = set()
+    for at in range(1, 15):
+        old.save(target, overwrite=True)
+        opened = 0
+
+        def replace_at(path, at=at):
+            nonlocal opened
+            if path.startswith(str(target)):
+                opened += 1
+                if opened == at:
+                    OPENED.clear()
+                    with monkeypatch.context() as patch:
+                        if inside:
+                            patch.setattr(files, "_can_exchange", lambda folder: False)
+                        new.save(target, overwrite=True)
+
+        OPENED.append(replace_at)
+        try:
+            again = fc.load(target)
+        finally:
+            OPENED.clear()
+        whole = {1: old, 2: new}[again.config.run.seed]
+        assert again.graph == whole.graph
+        assert again.relevance.equals(whole.relevance)
+        pd.testing.assert_frame_equal(again.forecast(2), whole.forecast(2))
+        states.add(again.config.run.seed)
+    assert states == {1, 2}

@@ -9,6 +9,23 @@ ForecauseError
 ForecauseWarning        a run of which no error rate can be promised; see `Discovery.doubts`
 """
 
+import re
+
+LONGEST_WORD, LONGEST = 300, 2_000  # letters of a name within a sentence, and of the sentence
+
+
+def _readable(sentence: str) -> str:
+    """The sentence with names of thousands of letters cut in their middle."""
+    words = re.sub(
+        rf"\S{{{LONGEST_WORD + 1},}}", lambda word: _cut(word[0], LONGEST_WORD), sentence
+    )
+    return _cut(words, LONGEST)
+
+
+def _cut(text: str, longest: int) -> str:
+    kept = longest // 2 - 2
+    return text if len(text) <= longest else f"{text[:kept]}...{text[-kept:]}"
+
 
 class ForecauseError(Exception):
     """Base of everything Forecause raises on purpose.
@@ -36,6 +53,9 @@ class InputError(ForecauseError, ValueError):
     ...     print(error)
     The readout 'attention' needs a forecaster with attention; choose forecaster='transformer'.
     """
+
+    def __init__(self, sentence: str = "") -> None:
+        super().__init__(_readable(sentence))
 
 
 class MissingExtra(InputError, ImportError):

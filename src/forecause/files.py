@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
+from typing import BinaryIO
 
 from forecause.errors import InputError
 
@@ -39,14 +40,22 @@ HERE = -100  # renameat2's name for the working directory
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that its old or its new content is there, never a part of it."""
+    with whole_file(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """The same for content that is written piece by piece."""
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():  # /dev/stdout, a pipe: nothing to be replaced
-        target.write_bytes(content)
+        with target.open("wb") as file:
+            yield file
         return
     beside = target.parent / f"{PREFIX}{uuid.uuid4().hex[:12]}"
     try:
         with beside.open("xb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         if target.exists():
@@ -80,34 +89,49 @@ def write_folder(
         with locked(folder.parent):
             may_replace(folder)
             if folder.is_dir():
-                settled(folder)
+                settled(folder, names)
             if inside or not _swap(made, folder, names):
                 _move_in(made, folder, names)
     _sync(folder.parent)
 
 
-def settled(folder: Path) -> None:
-    """Finish replacing the files of a folder, if that was interrupted."""
+def settled(folder: Path, names: tuple[str, ...]) -> None:
+    """Finish replacing the files of a folder, if that was interrupted.
+
+    Only `names` are replaced or removed: a folder that was received may hold anything.
+    """
     complete = folder / COMPLETE
+    if complete.is_symlink():
+        complete.unlink()
     if not complete.is_dir():
         return
-    for file in list(complete.iterdir()):
-        if file.name.endswith(GONE):
-            (folder / file.name.removesuffix(GONE)).unlink(missing_ok=True)
-            file.unlink()
-        else:
-            file.replace(folder / file.name)
-    complete.rmdir()
+    for name in names:
+        if _is_own_file(gone := complete / f"{name}{GONE}"):
+            (folder / name).unlink(missing_ok=True)
+            gone.unlink()
+        elif _is_own_file(new := complete / name):
+            new.replace(folder / name)
+    shutil.rmtree(complete)
 
 
 def current(folder: Path, name: str) -> Path:
     """Where a file of a folder is, even if replacing its files was interrupted."""
     new = folder / COMPLETE / name
     try:
-        unfinished = new.is_file() or new.with_name(f"{name}{GONE}").is_file()
+        unfinished = _is_own_folder(new.parent) and (
+            _is_own_file(new) or _is_own_file(new.with_name(f"{name}{GONE}"))
+        )
     except (OSError, ValueError):  # no such folder can be
         return folder / name
     return new if unfinished else folder / name
+
+
+def _is_own_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _is_own_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
 
 
 def clean_up(place: Path) -> None:
@@ -247,7 +271,7 @@ def _move_in(made: Path, folder: Path, names: tuple[str, ...]) -> None:
             (made / f"{name}{GONE}").touch()
     _sync(made)
     made.rename(folder / COMPLETE)
-    settled(folder)
+    settled(folder, names)
 
 
 def _carry_over(old: Path, new: Path) -> None:

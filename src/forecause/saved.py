@@ -6,9 +6,7 @@ Each model knows what its file must hold for the rest of the program not to stum
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
@@ -25,11 +23,20 @@ from pydantic import (
     model_validator,
 )
 
+from forecause.bounded import parse_json
+from forecause.config.options import DataOptions
 from forecause.errors import InputError
 from forecause.graph.lagged import LaggedGraph
 
 FORMAT = "forecause.run/1"
-LARGEST_FILE = 2**30  # bytes of a JSON file; the largest runs that were made have 0.1 GB
+
+MOST_HARMONICS = 10_000  # of a season, and of its parts
+MOST_ROWS = 10**9  # of data with regimes, which tell of every row
+NUMBERS = (  # columns of a run's edges; others may hold anything
+    *("effect", "sign", "share", "confidence", "p_value", "q_value", "certainty", "stability"),
+    *("mean_rank", "sd_rank", "sign_consistency", "change", "change_low", "change_high"),
+)
+TEXTS = ("grade", "mark", "domains")
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Number = FiniteFloat | None  # None where there is none
@@ -56,11 +63,11 @@ class SavedLabel(Saved):
 class SavedCycle(Saved):
     """A period in rows, with its harmonics."""
 
-    period: float = Field(ge=2)
-    harmonics: PositiveInt
+    period: FiniteFloat = Field(ge=2)
+    harmonics: int = Field(ge=1, le=MOST_HARMONICS)
     growing: bool
     name: StrictStr
-    parts: NonNegativeInt = 0
+    parts: int = Field(default=0, ge=0, le=MOST_HARMONICS)
     shift: FiniteFloat = 0.0
 
 
@@ -84,6 +91,17 @@ class SavedTimeCourse(Saved):
     labels: list[bool]
 
 
+class SavedSource(Saved):
+    """Where the data was read from; all else are the options of reading it."""
+
+    paths: list[StrictStr] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _can_be_read_again(self) -> SavedSource:
+        DataOptions.checked(**(self.model_extra or {}))
+        return self
+
+
 class SavedData(Saved):
     """What is remembered of the data, but for its arrays."""
 
@@ -98,7 +116,7 @@ class SavedData(Saved):
     domain_windows: dict[str, NonNegativeInt] = {}
     latest_domain: list[NonNegativeInt] = []
     sample_domain: list[NonNegativeInt] = []
-    source: dict[str, Any] | None = None
+    source: SavedSource | None = None
     labels: list[SavedLabel] = []
     course: SavedTimeCourse | None = None
 
@@ -162,12 +180,30 @@ class SavedRelevance(Saved):
         return self
 
 
+class SavedChanges(Saved):
+    """Where the mechanism changes, as columns of a table."""
+
+    row: list[NonNegativeInt]
+    earliest: list[NonNegativeInt]
+    latest: list[NonNegativeInt]
+    before: list[StrictStr]
+    after: list[StrictStr]
+    certainty: list[Number]
+
+    @model_validator(mode="after")
+    def _as_long(self) -> SavedChanges:
+        columns = (self.earliest, self.latest, self.before, self.after, self.certainty)
+        if any(len(column) != len(self.row) for column in columns):
+            raise ValueError("the columns of changes differ in length")
+        return self
+
+
 class SavedRegimes(Saved):
     """Which stretches of rows follow which mechanism."""
 
     names: list[StrictStr] = Field(min_length=1)
     stretches: list[tuple[NonNegativeInt, StrictStr]] = Field(min_length=1)
-    changes: dict[str, list[Any]]
+    changes: SavedChanges
 
     @model_validator(mode="after")
     def _in_order(self) -> SavedRegimes:
@@ -176,8 +212,6 @@ class SavedRegimes(Saved):
             raise ValueError("the stretches do not follow each other")
         if not {name for _, name in self.stretches} <= set(self.names):
             raise ValueError("a stretch has an unknown regime")
-        if len({len(column) for column in self.changes.values()}) > 1:
-            raise ValueError("the columns of changes differ in length")
         return self
 
 
@@ -207,6 +241,8 @@ class SavedRun(Saved):
             raise ValueError("the losses of the causal forecaster are of other variables")
         if self.regimes and self.regimes.stretches[-1][0] > self.data.rows:
             raise ValueError("regimes begin after the last row")
+        if self.regimes and self.data.rows > MOST_ROWS:
+            raise ValueError(f"there are more than {MOST_ROWS:,} rows")
         return self
 
 
@@ -236,11 +272,18 @@ class SavedEdge(Saved):
 class SavedTime(Saved):
     """How the data was sampled."""
 
-    kind: StrictStr = "rows"
+    kind: Literal["rows", "dates", "numbers"] = "rows"
     step: Number = None
     freq: StrictStr | None = None  # pandas' code of the calendar
     months: NonNegativeInt | None = None
     ends: list[StrictStr | Number] = []  # the last stamp of every series
+
+    @model_validator(mode="after")
+    def _of_one_kind(self) -> SavedTime:
+        wanted = (str, type(None)) if self.kind == "dates" else (int, float, type(None))
+        if not all(isinstance(end, wanted) for end in self.ends):
+            raise ValueError(f"the ends are no {self.kind}")
+        return self
 
 
 class SavedCourse(Saved):
@@ -307,24 +350,22 @@ class SavedPower(Saved):
     strengths: list[SavedStrength] = Field(min_length=1)
 
 
-def read(model: type[Model], path: Path) -> tuple[Model, dict[str, Any]]:
-    """A file checked against its schema, and its plain content."""
-    if path.stat().st_size > LARGEST_FILE:
-        raise InputError(f"{path.name} is larger than any run writes")
+def read(model: type[Model], name: str, content: bytes) -> tuple[Model, dict[str, Any]]:
+    """The content of a file checked against its schema, and as it is."""
     try:
-        content = json.loads(path.read_bytes().decode("utf-8"))
+        plain = parse_json(content.decode("utf-8"))
     except RecursionError:
-        raise InputError(f"{path.name} is nested too deeply") from None
+        raise InputError(f"{name} is nested too deeply") from None
     except ValueError as error:
-        raise InputError(f"{path.name} is not valid JSON ({error})") from None
+        raise InputError(f"{name} is not valid JSON ({error})") from None
     try:
-        return model.model_validate(content), content
+        return model.model_validate_json(content, strict=True), plain  # a "1" is no number
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         message = str(first["msg"]).removeprefix("Value error, ")
         raise InputError(
-            f"{path.name}{': ' + where if where else ''}: {message[0].lower()}{message[1:]}"
+            f"{name}{': ' + where if where else ''}: {message[0].lower()}{message[1:]}"
         ) from None
 
 
@@ -351,8 +392,52 @@ def agree(
     scale = np.concatenate([tensors["data.mean"], tensors["data.sd"]])
     if not np.isfinite(scale).all() or not (tensors["data.sd"] > 0).all():
         raise InputError("model.safetensors: data.mean or data.sd holds what is no number")
+    if sample.shape[2] > columns:
+        run = run.model_copy(update={"data": _with_codes(run.data, sample[:, -1, -1])})
     _check_domains(run.data, series, len(sample))
+    _check_labels(run.data)
     _check_evidence(evidence, len(names), lags)
+    if evidence.time.ends and len(evidence.time.ends) != series:
+        raise InputError("report.json: time.ends has not one entry per series")
+    for part in (graph, *graph.domains.values()):
+        _check_edges(part)
+
+
+def check_forecaster(forecaster: Any, data: SavedData) -> None:
+    """Refuse a forecaster of other labels or domains than the data has."""
+    labels = [(label.first, len(label.shares)) for label in forecaster.labels]
+    if labels and labels != [(label.first, len(label.levels)) for label in data.labels]:
+        raise InputError("run.json: the forecaster has other labels than the data")
+    if forecaster.domains not in (0, len(data.domain_windows)):
+        raise InputError("run.json: the forecaster has another number of domains than the data")
+
+
+def _with_codes(data: SavedData, codes: Array) -> SavedData:
+    """The domains of the sample as version 0.1 wrote them."""
+    if not ((codes >= 0) & (codes < 2**31) & (codes == np.floor(codes))).all():
+        raise InputError("model.safetensors: data.sample holds domains that are no whole numbers")
+    return data.model_copy(update={"sample_domain": codes.astype(np.int64).tolist()})
+
+
+def _check_labels(data: SavedData) -> None:
+    """Labels are variables, and their columns lie where the variables before them end."""
+    levels = {label.name: label for label in data.labels}
+    place = 0
+    for name in data.variables:
+        if name in levels and levels[name].first != place:
+            raise InputError(f"run.json: the columns of the label {name[:40]!r} lie elsewhere")
+        place += len(levels[name].levels) if name in levels else 1
+    if len(levels) != len(data.labels) or not set(levels) <= set(data.variables):
+        raise InputError("run.json: data.labels names what is no variable")
+
+
+def _check_edges(graph: LaggedGraph) -> None:
+    for name in graph.edges:
+        column = graph.edges[name]
+        if name in NUMBERS and column.dtype.kind not in "fib":
+            raise InputError(f"graph.json: {name} of an edge must be a number")
+        if name in TEXTS and not all(cell is None or isinstance(cell, str) for cell in column):
+            raise InputError(f"graph.json: {name} of an edge must be text")
 
 
 def _check_shape(tensors: Mapping[str, Array], name: str, shape: tuple[int, ...]) -> None:
@@ -370,7 +455,8 @@ def _check_domains(data: SavedData, series: int, sample: int) -> None:
         ("latest_domain", data.latest_domain, series),
         ("sample_domain", data.sample_domain, sample),
     ):
-        if codes and (len(codes) != length or max(codes) >= max(domains, 1)):
+        wrong = codes and (len(codes) != length or max(codes) >= max(domains, 1))
+        if wrong or (domains and len(codes) != length):
             raise InputError(f"run.json: data.{name} names domains that are not there")
 
 

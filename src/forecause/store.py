@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,20 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import xarray as xr
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load as load_arrays
+from safetensors.numpy import save_file
 
 from forecause import saved
 from forecause._version import __version__
+from forecause.bounded import (
+    LARGEST_MODEL,
+    LARGEST_TEXT,
+    check_candidates,
+    parse_json,
+    read_file,
+)
 from forecause.config import Config
+from forecause.config.spec import NotFetched, fetching
 from forecause.data.summary import DataSummary
 from forecause.data.variables import Label
 from forecause.diagnostics.finding import Finding
@@ -30,9 +38,9 @@ from forecause.errors import InputError
 from forecause.files import current, examine_output, write_folder
 from forecause.forecast.causal import Causal
 from forecause.forecast.forecaster import Forecaster
-from forecause.forecast.selection import build_saved
+from forecause.forecast.rebuilding import rebuilt
 from forecause.graph.axes import labelled_together
-from forecause.graph.formats.json_format import MOST_SCORES
+from forecause.graph.formats.json_format import MOST_SCORES, parse_graph
 from forecause.graph.formats.textfile import save_text
 from forecause.graph.lagged import LaggedGraph
 from forecause.report.page import read_report
@@ -88,7 +96,7 @@ def held_by_other(folder: Path, config: Config, fingerprint: str | None = None) 
     if not folder.is_dir() or not any(folder.iterdir()):
         return None
     try:
-        run, _ = saved.read(saved.SavedRun, current(folder, RUN))
+        run, _ = saved.read(saved.SavedRun, RUN, _content(folder, RUN) or b"")
     except (OSError, InputError):
         return "holds files, but no forecause run that can be read"
     try:
@@ -138,8 +146,11 @@ def _hash(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def load(folder: str | Path) -> Discovery:
+def load(folder: str | Path, *, fetch: bool = False) -> Discovery:
     """A saved run; a damaged or foreign folder is an InputError. Loading never runs code.
+
+    Nor does it use the network, unless `fetch` is true: a run of the forecaster chronos whose
+    weights are named by a hub id then fetches them if this machine does not have them.
 
     Examples
     --------
@@ -151,7 +162,7 @@ def load(folder: str | Path) -> Discovery:
     >>> fc.load(folder).graph == run.graph
     True
     """
-    return load_run(Path(folder))
+    return load_run(Path(folder), fetch)
 
 
 def load_graph(path: str | Path) -> LaggedGraph:
@@ -175,51 +186,74 @@ def load_graph(path: str | Path) -> LaggedGraph:
     return LaggedGraph.from_json(place)
 
 
-def load_run(folder: Path) -> Discovery:
-    """Read a saved run; again, if another process put a new one in place meanwhile."""
-    for _ in range(ATTEMPTS):
-        before = _head(folder).get("id")
-        try:
-            return _load(folder)
-        except InputError:
-            if _head(folder).get("id") == before:
-                raise
-    raise InputError(f"{_named(folder)} is being replaced all the time; try again.")
-
-
-def _load(folder: Path) -> Discovery:
+def load_run(folder: Path, fetch: bool = False) -> Discovery:
     """Read a saved run, checked against its schema and the hashes of its files."""
-    missing = [name for name in NEEDED if not _is_file(current(folder, name))]
-    if missing:
-        raise InputError(f"{_named(folder)} is not a saved run: {missing[0]} is missing.")
-    head = _head(folder)
-    if head.get("format", saved.FORMAT) != saved.FORMAT:
-        raise InputError(f"{_named(folder / RUN)} is not a saved run of the format {saved.FORMAT}.")
+    version = None
     try:
-        return _restore(folder, *saved.read(saved.SavedRun, current(folder, RUN)))
-    except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError, OSError) as error:
-        raise _damaged(folder, error, head.get("version")) from None
+        contents = _contents(folder)
+        missing = [name for name in NEEDED if name not in contents]
+        if missing:
+            raise _NoRun(f"{_named(folder)} is not a saved run: {missing[0]} is missing.")
+        head = _head(contents[RUN])
+        version = head.get("version")
+        if head.get("format", saved.FORMAT) != saved.FORMAT:
+            raise _NoRun(f"{_named(folder / RUN)} is not a saved run of the format {saved.FORMAT}.")
+        with fetching(fetch):
+            found = _restore(contents, *saved.read(saved.SavedRun, RUN, contents[RUN]))
+        if not np.isnan(found.data.latest).any():
+            found.forecast(1)  # weights that fit in shape alone show themselves
+        return found
+    except (_NoRun, NotFetched) as error:
+        raise InputError(str(error)) from None
+    except MemoryError:
+        raise
+    except Exception as error:  # what a damaged file leads to is without end
+        raise _damaged(folder, error, version) from None
 
 
-def _head(folder: Path) -> dict[str, Any]:
+class _NoRun(InputError):
+    """The folder holds no run that could be damaged."""
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    """The files of one run, each opened once; again, if another run took their place meanwhile.
+
+    Every run has an id, so files that were read between two readings of the same run.json are its
+    own, however a new run is put in place.
+    """
+    for _ in range(ATTEMPTS):
+        read = {name: _content(folder, name) for name in (RUN, *READ)}
+        if _content(folder, RUN) == read[RUN]:
+            return {name: content for name, content in read.items() if content is not None}
+    raise _NoRun(f"{_named(folder)} is being replaced all the time; try again.")
+
+
+def _content(folder: Path, name: str) -> bytes | None:
+    """The bytes of a file of a run; None if there is none."""
+    for _ in range(ATTEMPTS):
+        path = current(folder, name)
+        try:
+            return read_file(path, LARGEST_MODEL if name == MODEL else LARGEST_TEXT)
+        except (InputError, PermissionError):
+            raise
+        except (OSError, ValueError):
+            if current(folder, name) == path:  # else it was moved before it could be opened
+                return None
+    return None
+
+
+def _head(content: bytes) -> dict[str, Any]:
     """run.json as far as it can be read: empty if it cannot, without a format if it has none."""
     try:
-        content = json.loads(current(folder, RUN).read_bytes())
-    except (OSError, ValueError, RecursionError):
+        head = parse_json(content.decode("utf-8"), strict=False)
+    except (ValueError, RecursionError):
         return {}
-    return {"format": None, **content} if isinstance(content, dict) else {"format": None}
+    return {"format": None, **head} if isinstance(head, dict) else {"format": None}
 
 
 def _is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
-    except (OSError, ValueError):
-        return False
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
     except (OSError, ValueError):
         return False
 
@@ -288,6 +322,7 @@ def _all_statistics(
     """Inverse of `_statistics`; dropped candidates get p = q = 1 and all else 0."""
     if "some.places" not in arrays:
         return arrays
+    check_candidates(shape[0], shape[2])
     places, found = arrays["some.places"], dict(arrays)
     if not ((places >= 0) & (places < np.prod(shape))).all():
         raise InputError("model.safetensors: some.places names candidates that there are not")
@@ -301,13 +336,15 @@ def _all_statistics(
     return found
 
 
-def _restore(folder: Path, run: saved.SavedRun, about: dict[str, Any]) -> Discovery:
+def _restore(
+    contents: Mapping[str, bytes], run: saved.SavedRun, about: dict[str, Any]
+) -> Discovery:
     for name, digest in run.files.items():
-        if name in READ and _hash(current(folder, name)) != digest:
+        if name in READ and hashlib.sha256(contents.get(name, b"")).hexdigest() != digest:
             raise InputError(f"{name} does not belong to this {RUN}: it was changed or mixed up")
-    tensors = load_file(current(folder, MODEL))
-    graph = LaggedGraph.from_json(current(folder, GRAPH))
-    evidence, shown = _evidence(current(folder, EVIDENCE))
+    tensors = load_arrays(contents[MODEL])
+    graph = parse_graph(contents[GRAPH].decode("utf-8"), GRAPH)
+    evidence, shown = _evidence(contents.get(EVIDENCE))
     arrays = {k: v for k, v in tensors.items() if not k.startswith("model.")}
     shape = (len(graph.variables), len(graph.variables), graph.max_lag)
     arrays = _all_statistics(arrays, run.relevance.names, shape)
@@ -316,10 +353,12 @@ def _restore(folder: Path, run: saved.SavedRun, about: dict[str, Any]) -> Discov
     named = {name: arrays[f"relevance.{name}"] for name in run.relevance.names}
     nll = about.get("nll", about.get("surprise"))
     forecast_shape = (graph.max_lag, len(data.columns))
+    forecaster = _forecaster(run.forecaster, forecast_shape, tensors)
+    saved.check_forecaster(forecaster, run.data)
     return Discovery(
         graph=graph,
         relevance=labelled_together(named, graph.variables, run.relevance.attributes),
-        forecaster=_forecaster(run.forecaster, forecast_shape, tensors),
+        forecaster=forecaster,
         causal=Causal.restored(about["causal"], tensors, forecast_shape) if run.causal else None,
         losses=_table(about["losses"]),
         nll=_table(nll) if nll else None,
@@ -327,7 +366,7 @@ def _restore(folder: Path, run: saved.SavedRun, about: dict[str, Any]) -> Discov
         data=data,
         evidence=shown,
         findings=tuple(map(Finding.from_json, about.get("alerts", []))),
-        measured_power=_power(current(folder, POWER)),
+        measured_power=_power(contents.get(POWER)),
         regimes=Regimes.from_dict(about["regimes"], data.rows) if run.regimes else None,
     )
 
@@ -346,10 +385,8 @@ def _summary(about: dict[str, Any], arrays: dict[str, Any]) -> DataSummary:
 def _forecaster(
     described: saved.SavedForecaster, shape: tuple[int, int], tensors: Arrays
 ) -> Forecaster:
-    forecaster = build_saved(described.kind, shape, described.settings)
     weights = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
-    forecaster.load_state(weights)
-    return forecaster
+    return rebuilt(described.kind, shape, described.settings, weights)
 
 
 def _with_sample_domain(kept: dict[str, Any]) -> dict[str, Any]:
@@ -377,13 +414,17 @@ def _table(columns: dict[str, Any]) -> pd.DataFrame:
     return table.astype(dict.fromkeys(numbers, float))
 
 
-def _evidence(path: Path) -> tuple[saved.SavedEvidence, dict[str, Any]]:
+def _evidence(content: bytes | None) -> tuple[saved.SavedEvidence, dict[str, Any]]:
     """What the page shows; a run without it has a shorter page."""
-    return saved.read(saved.SavedEvidence, path) if path.is_file() else (saved.SavedEvidence(), {})
+    if content is None:
+        return saved.SavedEvidence(), {}
+    return saved.read(saved.SavedEvidence, EVIDENCE, content)
 
 
-def _power(path: Path) -> Power | None:
-    return Power.from_dict(saved.read(saved.SavedPower, path)[1]) if path.is_file() else None
+def _power(content: bytes | None) -> Power | None:
+    if content is None:
+        return None
+    return Power.from_dict(saved.read(saved.SavedPower, POWER, content)[1])
 
 
 def _doubles(values: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -134,3 +134,29 @@ def test_a_saved_run_has_the_same_futures(found, tmp_path):
     ):
         pd.testing.assert_frame_equal(ask(found), ask(again))
     assert again.causal.forecast_by == found.causal.forecast_by
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ({"steps": 10**9}, "At most 5,000 steps can be forecast, found 1000000000"),
+        ({"steps": 10**5}, "At most 5,000 steps"),
+        ({"steps": 10**400}, "At most 5,000 steps"),
+        ({"steps": float("nan")}, "must be a whole number, found nan"),
+        ({"steps": 2.5}, "must be a whole number, found 2.5"),
+        ({"steps": True}, "must be a whole number, found True"),
+        ({"steps": "x" * 9000}, "must be a whole number"),
+        ({"steps": 0}, "at least 1, found 0"),
+        ({"steps": 3000, "bands": True}, "At most 2,000 steps of 2,000 futures"),
+    ],
+)
+def test_a_forecast_that_would_never_end_is_refused(found, asked, sentence):
+    with pytest.raises(fc.InputError, match=sentence) as caught:
+        found.forecast(**asked)
+    assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize("draws", [10**9, -1, 0.5, float("nan")])
+def test_futures_without_number_are_refused(found, draws):
+    with pytest.raises(fc.InputError, match=r"draws|futures"):
+        found.simulate_do({}, steps=2, draws=draws)

@@ -264,3 +264,10 @@ def test_by_domain_refuses_graphs_with_different_domains():
         by_domain(TRUTH, truth)
     with pytest.raises(InputError, match="same domains"):
         by_domain(TRUTH, TRUTH)
+
+
+@pytest.mark.parametrize("ask", [lambda g: score_graph(g, g), lambda g: g.adjacency])
+def test_a_lag_window_beyond_all_memory_is_refused(ask):
+    graph = LaggedGraph.from_edges(["a", "b"], 10**9, [("a", "b", 10**9)])
+    with pytest.raises(InputError, match="2 variables and 1000000001 lags"):
+        ask(graph)

@@ -9,6 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+import forecause as fc
 from forecause.attribute import relevance
 from forecause.data import Panel, Windows
 from forecause.errors import InputError, MissingExtra
@@ -418,3 +419,42 @@ def test_another_architecture_is_refused(base_folder, tmp_path):
     (folder / "config.json").write_text(json.dumps(about))
     with pytest.raises(InputError, match="found ChronosBoltModelForForecasting"):
         zero_shot(folder)
+
+
+@pytest.fixture
+def asked_hosts(monkeypatch):
+    """The hosts that anything looked for; none is reached."""
+    found = []
+
+    def refuse(host, *_, **__):
+        found.append(host)
+        raise OSError("no network here")
+
+    monkeypatch.setattr("socket.getaddrinfo", refuse)
+    monkeypatch.setattr("socket.socket.connect", lambda _, address: refuse(address))
+    return found
+
+
+def test_loading_a_run_never_asks_the_hub_unless_told_to(
+    tmp_path, base_folder, asked_hosts, monkeypatch
+):
+    spec = Chronos.zero_shot(str(base_folder))
+    table = np.random.default_rng(0).normal(size=(120, 2))
+    folder = fc.discover(table, max_lag=4, forecaster=spec).save(tmp_path / "run")
+    assert fc.load(folder).forecaster.kind == "chronos"
+    about = json.loads((folder / "run.json").read_text())
+    about["forecaster"]["settings"]["weights"] = "nobody/nothing-of-this-name"
+    (folder / "run.json").write_text(json.dumps(about))
+    with pytest.raises(InputError, match=r"not on this machine.*fetch=True"):
+        fc.load(folder)
+    assert asked_hosts == []
+    monkeypatch.setattr("huggingface_hub.try_to_load_from_cache", lambda *_: str(base_folder / "x"))
+    assert fc.load(folder).forecaster.kind == "chronos"  # fetched before
+    assert asked_hosts == []
+
+    def ask(weights):  # the library itself tries for half a minute
+        raise OSError(f"no {weights} at the hub")
+
+    monkeypatch.setattr("chronos.chronos2.config.Chronos2CoreConfig.from_pretrained", ask)
+    with pytest.raises(InputError, match="as a hub id it was not found"):
+        fc.load(folder, fetch=True)

@@ -1,20 +1,25 @@
 """The long form of what `make test` tries shortly: `python -m soak --minutes 30`.
 
-Prints counts: malformed inputs by kind, interruptions of saving, what was foreign, mixed, lost or
-hung, and the peak of memory. Ends with 1 if anything was.
+Prints counts: malformed inputs by kind, interruptions of saving, loads beside writers, what was
+foreign, mixed, lost or hung, and the peak of memory. Ends with 1 if anything was.
 """
 
 import argparse
+import io
 import itertools
+import os
 import resource
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 import warnings
 from collections import Counter
+from contextlib import redirect_stdout
 from pathlib import Path
 
+import numpy as np
 import torch
 
 import forecause as fc
@@ -23,7 +28,15 @@ from soak.inputs import KINDS, Inputs, verdict
 from systems import chain
 
 HANG = 60  # seconds
-SHARES = {"setting": 40, "rule": 20, "file": 25, "thing": 5, "damaged_run": 4}
+SHARES = {  # of a hundred and fifty; a third are damaged runs
+    "setting": 40,
+    "rule": 20,
+    "file": 25,
+    "thing": 5,
+    "damaged_run": 50,
+    "odd_file": 4,
+    "bound": 6,
+}
 
 
 class Hung(BaseException):
@@ -33,6 +46,7 @@ class Hung(BaseException):
 def malformed(inputs, count, until=float("inf")):
     """Counts of verdicts, and the trials that went wrong."""
     order = [kind for kind in KINDS for _ in range(SHARES[kind])]
+    order = np.random.default_rng(0).permutation(order).tolist()
     counts, wrong = Counter(), []
     for number in range(count):
         if time.monotonic() > until:
@@ -41,7 +55,8 @@ def malformed(inputs, count, until=float("inf")):
         name, call = getattr(inputs, kind)()
         signal.alarm(HANG)
         try:
-            found = verdict(call)
+            with redirect_stdout(io.StringIO()):
+                found = verdict(call)
         except Hung:
             found = f"hung for {HANG} s"
         finally:
@@ -79,11 +94,63 @@ def interruptions(folder, count, until=float("inf"), step=1):
     return counts, wrong
 
 
+WRITER = """
+import sys, warnings; warnings.simplefilter("ignore")
+import forecause as fc
+from systems import chain
+folder, seed = sys.argv[1], int(sys.argv[2])
+run = fc.discover(chain(150, seed), max_lag=1, forecaster="linear", seed=seed)
+run.save(folder + f"-{seed}", overwrite=True)
+print("ready", flush=True)
+while True:
+    run.save(folder, overwrite=True)
+"""
+
+
+def loads_beside_writers(folder, count, until=float("inf")):
+    """Load a run that two processes replace all the time; each load must be one of theirs."""
+    target = folder / "shared"
+    command = [sys.executable, "-c", WRITER, str(target)]
+    there = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    writers = [
+        subprocess.Popen([*command, seed], stdout=subprocess.PIPE, env=there) for seed in "12"
+    ]
+    counts, wrong = Counter(), []
+    try:
+        for writer in writers:
+            writer.stdout.readline()
+        whole = {seed: fc.load(folder / f"shared-{seed}") for seed in (1, 2)}
+        while not target.exists():
+            time.sleep(0.1)
+        for _ in range(count):
+            if time.monotonic() > until:
+                break
+            try:
+                found = fc.load(target)
+            except fc.InputError as error:
+                counts["load", "refused"] += 1
+                if "being replaced all the time" not in str(error):
+                    wrong.append(f"load beside writers: {error}")
+                continue
+            own = whole[found.config.run.seed]
+            same = found.graph == own.graph and found.relevance.equals(own.relevance)
+            same = same and found.forecast(1).equals(own.forecast(1))
+            counts["load", "whole" if same else "mixed"] += 1
+            if not same:
+                wrong.append("load beside writers: a mixture")
+    finally:
+        for writer in writers:
+            writer.kill()
+            writer.communicate()
+    return counts, wrong
+
+
 def main():
     parser = argparse.ArgumentParser(prog="soak")
     parser.add_argument("--minutes", type=float, default=30)
-    parser.add_argument("--inputs", type=int, default=20_000)
+    parser.add_argument("--inputs", type=int, default=30_000)
     parser.add_argument("--interruptions", type=int, default=600)
+    parser.add_argument("--loads", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -93,15 +160,20 @@ def main():
     with tempfile.TemporaryDirectory(prefix="soak-") as name:
         folder = Path(name)
         saved, lost = interruptions(folder, asked.interruptions, until)
+        loaded, mixed = loads_beside_writers(folder, asked.loads, until)
         counts, wrong = malformed(Inputs(folder, asked.seed), asked.inputs, until)
     _print("interruptions of saving", saved)
+    _print("loads beside writers", loaded)
     _print("malformed inputs", counts)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     say(f"peak memory {peak:.2f} GB")
-    say(f"lost, mixed or foreign while saving: {len(lost)}; foreign, hung or odd: {len(wrong)}")
-    for line in (lost + wrong)[:60]:
+    say(
+        f"lost, mixed or foreign while saving: {len(lost)}; mixed or foreign beside writers: "
+        f"{len(mixed)}; foreign, hung or odd: {len(wrong)}"
+    )
+    for line in (lost + mixed + wrong)[:60]:
         say("  " + line.encode("ascii", "backslashreplace").decode()[:600])
-    sys.exit(bool(lost or wrong))
+    sys.exit(bool(lost or mixed or wrong))
 
 
 def say(line):

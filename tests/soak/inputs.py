@@ -5,6 +5,7 @@ A trial is a name and a call; the call may do its work or raise an InputError of
 
 import io
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -14,7 +15,8 @@ import pandas as pd
 import forecause as fc
 from forecause.cli.ending import one_line
 from forecause.config import GROUP_OF
-from forecause.edges.knowledge import Knowledge
+from forecause.edges.knowledge import Knowledge, read_knowledge
+from forecause.report import terminal
 from systems import chain
 
 ODD_TEXTS = (
@@ -50,6 +52,60 @@ ODD_VALUES = (
 )
 
 
+ODD_JSON = (
+    *(None, True, False, -1, 0, 1, 7, 1.5, 1e308, -1e308, 10**30, 2**63),
+    *(float("nan"), float("inf")),
+    *("", "x", "a", "9" * 30, "\0", "=1", "x" * 5000, "Infinity", [], {}, [1], [[]], [None]),
+    *({"a": 1}, {"a": float("nan")}, [float("inf")], [["a", 1]], [-1, -1, -1], {"": []}),
+)
+
+
+def _device(path):
+    path.symlink_to(("/dev/zero", "/dev/urandom", "/dev/full")[len(path.name) % 3])
+
+
+def _sparse(path):
+    with path.open("wb") as file:
+        file.truncate(3 * 2**30)
+
+
+def _brackets(path):
+    path.write_bytes(b"[" + b"[]," * 7_000_000 + b"[]]")
+
+
+def _scored(lag):
+    graph = fc.LaggedGraph.from_edges(["a", "b"], lag, [("a", "b", lag)])
+    fc.score_graph(graph, graph)
+
+
+def _runs_of_every_kind():
+    """Runs that between them save every field: labels, domains, seasons, regimes, marks."""
+    rng = np.random.default_rng(0)
+    values = chain(240)
+    hours = pd.date_range("2024-01-01", periods=240, freq="h")
+    dated = pd.DataFrame(values, columns=list("abc"), index=hours)
+    dated["a"] += 3 * np.sin(np.arange(240) * 2 * np.pi / 24)
+    labels = dated.assign(mood=rng.choice(["good", "bad", "none"], 240))
+    domains = pd.DataFrame(values, columns=list("abc")).assign(
+        place=np.repeat(["x", "y"], 120), who=np.repeat(["p", "q", "r"], 80)
+    )
+    return [
+        fc.discover(labels, max_lag=1, forecaster="linear", labels=["mood"]),
+        fc.discover(domains, max_lag=1, domain="place", series="who", forecaster="linear"),
+        fc.discover(dated, max_lag=1, forecaster="linear", regimes=2),
+        fc.discover(dated, max_lag=2, head="gaussian", forecaster="mlp", preset="quick"),
+    ]
+
+
+def _paths(content, above=()):
+    """Where every value of a JSON document is, lists and objects included."""
+    keys = content.items() if isinstance(content, dict) else enumerate(content)
+    for key, value in keys:
+        yield (*above, key)
+        if isinstance(value, dict | list):
+            yield from _paths(value, (*above, key))
+
+
 class Inputs:
     """Everything drawn from one seed; `folder` is for files."""
 
@@ -58,7 +114,10 @@ class Inputs:
         self.folder = folder
         self.table = pd.DataFrame(chain(60), columns=list("abc"))
         self.run = fc.discover(self.table, max_lag=1, forecaster="linear").with_power(repeats=1)
-        self.saved = self.run.save(folder / "saved")
+        self.saved = [
+            run.save(folder / f"saved-{number}")
+            for number, run in enumerate([self.run, *_runs_of_every_kind()])
+        ]
         self.files = self._whole_files()
 
     def odd(self):
@@ -139,8 +198,9 @@ class Inputs:
         """A saved run with one value or some bytes changed; then all is asked of it."""
         folder = self.folder / "damaged-run"
         shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(self.saved, folder)
+        shutil.copytree(self.saved[self.rng.integers(len(self.saved))], folder)
         names = ["run.json", "report.json", "power.json", "graph.json", "model.safetensors"]
+        names = [name for name in names if (folder / name).exists()]
         file = folder / names[self.rng.integers(len(names))]
         if file.suffix == ".json" and self.rng.random() < 0.7:
             content = json.loads(file.read_text())
@@ -161,30 +221,76 @@ class Inputs:
         def call():
             run = fc.load(folder)
             run.forecast(2)
+            run.effect(run.data.variables[0], run.data.variables[1], 1)
             run.report(self.folder / "page.html")
             run.save(self.folder / "again", overwrite=True)
+            terminal.show_discovery(run, folder)
 
         return f"saved run {file.name} {where}", call
 
+    def odd_file(self):
+        """A pipe, a device, a sparse file or endless brackets, where a file is expected."""
+        place = self.folder / "odd"
+        shutil.rmtree(place, ignore_errors=True)
+        saved = self.saved[self.rng.integers(len(self.saved))]
+        names = ["run.json", "graph.json", "report.json", "power.json", "model.safetensors"]
+        names += ["table.csv", "table.npy", "graph.json alone", "page.html", "rules.txt"]
+        name = names[self.rng.integers(len(names))]
+        kinds = {"pipe": os.mkfifo, "device": _device, "sparse": _sparse, "brackets": _brackets}
+        kind = list(kinds)[self.rng.integers(len(kinds))]
+
+        def call():
+            if name in names[:5]:
+                shutil.copytree(saved, place)
+                file, read = place / name, lambda _: fc.load(place)
+            else:
+                place.mkdir()
+                file = place / name.removesuffix(" alone")
+                read = {".json": fc.load_graph, ".html": fc.load_graph, ".txt": read_knowledge}.get(
+                    file.suffix, fc.Panel.of
+                )
+            file.unlink(missing_ok=True)
+            kinds[kind](file)
+            read(file)
+
+        return f"{kind} in place of {name}", call
+
+    def bound(self):
+        """Numbers without bounds, asked of a run or of a graph."""
+        number = self.odd() if self.rng.random() < 0.5 else int(10 ** self.rng.uniform(4, 30))
+        lag = int(10 ** self.rng.uniform(8, 18))
+        asked = {
+            "steps": lambda: self.run.forecast(number),
+            "bands": lambda: self.run.forecast(number, bands=True),
+            "draws": lambda: self.run.simulate_do({}, 2, draws=number),
+            "score": lambda: _scored(lag),
+        }
+        name = list(asked)[self.rng.integers(len(asked))]
+        return f"{name} {number!r:.100} {lag}", asked[name]
+
     def _change(self, content):
-        """Replace, remove or repeat one value of a JSON document, wherever it is."""
-        here, path = content, []
-        while True:
-            keys = list(here) if isinstance(here, dict) else list(range(len(here)))
-            if not keys:
-                return "nothing"
-            key = keys[self.rng.integers(len(keys))]
-            path.append(str(key))
-            if isinstance(here[key], dict | list) and here[key] and self.rng.random() < 0.75:
-                here = here[key]
-                continue
-            break
-        pool = (None, True, -1, 0, 1.5, 1e308, float("nan"), "", "x", [], {}, [1], {"a": 1}, 10**30)
-        if self.rng.random() < 0.25:
+        """Replace, remove or repeat one value of a JSON document.
+
+        Every kind of field is as likely as any other, however deep and however often it is there.
+        """
+        kinds = {}
+        for path in _paths(content):
+            kinds.setdefault(tuple("*" if type(k) is int else k for k in path), []).append(path)
+        alike = list(kinds.values())[self.rng.integers(len(kinds))]
+        *above, key = alike[self.rng.integers(len(alike))]
+        here = content
+        for step in above:
+            here = here[step]
+        where = ".".join(str(step) for step in (*above, key))
+        how = self.rng.random()
+        if how < 0.2:
             del here[key]
-            return f"{'.'.join(path)} removed"
-        here[key] = pool[self.rng.integers(len(pool))]
-        return f"{'.'.join(path)} = {here[key]!r}"
+            return f"{where} removed"
+        if how < 0.3 and isinstance(here, list):
+            here.append(here[key])
+            return f"{where} repeated"
+        here[key] = ODD_JSON[self.rng.integers(len(ODD_JSON))]
+        return f"{where} = {here[key]!r}"
 
     def _cell(self):
         return self.rng.normal() if self.rng.random() < 0.8 else self.odd()
@@ -229,7 +335,7 @@ class Inputs:
         }
 
 
-KINDS = ("setting", "rule", "file", "thing", "damaged_run")
+KINDS = ("setting", "rule", "file", "thing", "damaged_run", "odd_file", "bound")
 
 
 def verdict(call) -> str:

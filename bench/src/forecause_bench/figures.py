@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
+from forecause.files import whole_file
 from forecause_bench.aggregate import Column, Results, Row
 from forecause_bench.document import Picture
 from forecause_bench.methods import METHODS
@@ -38,8 +39,10 @@ def draw_figures(results: Results, folder: Path) -> list[Picture]:
     drawn[f"{NAMES[metric]}, mean over all columns"] = mean_bars(results, metric)
     for title, figure in drawn.items():
         name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
-        figure.savefig(folder / f"{name}.png", dpi=120, bbox_inches="tight")
-        figure.savefig(folder / f"{name}.svg", bbox_inches="tight", metadata={"Date": None})
+        with whole_file(folder / f"{name}.png") as file:
+            figure.savefig(file, format="png", dpi=120, bbox_inches="tight")
+        with whole_file(folder / f"{name}.svg") as file:
+            figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None})
         pictures.append(Picture(title, f"{folder.name}/{name}"))
     return pictures
 

@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from forecause.errors import InputError
+from forecause.files import write_whole
 from forecause.progress import QUIET, Progress
 from forecause.resources.workers import Workers
 from forecause_bench.aggregate import Results
@@ -133,8 +134,8 @@ def write_page(results: Results, folder: Path) -> Path:
     pictures = draw_figures(results, folder / "figures")
     blocks = document(results, origin(results), pictures)
     table = folder / "table.md"
-    table.write_text(to_markdown(blocks), encoding="utf-8")
-    (folder / "table.html").write_text(to_html(results.suite.title, blocks), encoding="utf-8")
+    write_whole(table, to_markdown(blocks).encode())
+    write_whole(folder / "table.html", to_html(results.suite.title, blocks).encode())
     return table
 
 

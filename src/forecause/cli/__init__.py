@@ -14,7 +14,9 @@ from forecause._version import __version__
 from forecause.cli.commands import Commands
 from forecause.cli.ending import (
     Interrupted,
+    any_letter_can_be_shown,
     fail,
+    output_arrives,
     stopped,
     under_torchrun,
     watch_signals,
@@ -54,12 +56,20 @@ def main() -> None:
     from forecause.errors import InputError
 
     watch_signals()
+    any_letter_can_be_shown()
     try:
-        app()
+        with output_arrives():
+            app()
     except InputError as error:
         fail(str(error), 2)
     except Interrupted as signal:
         fail(stopped(), signal.code)
+    except BrokenPipeError:  # nobody reads on, as with `| head`
+        raise SystemExit(1) from None
+    except OSError as error:
+        if os.environ.get("FORECAUSE_DEBUG"):
+            raise
+        fail(f"the system refuses to read or to write: {error.strerror or error}.", 2)
     except MemoryError:
         fail("the memory is used up; use fewer columns, rows or lags.", 2)
     except Exception as error:

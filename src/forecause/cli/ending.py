@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 SIGNALS = [
@@ -73,9 +75,32 @@ def one_line(sentence: str) -> str:
     return plain if len(plain) <= LONGEST else f"{plain[: LONGEST - 100]} ... {plain[-90:]}"
 
 
+def any_letter_can_be_shown() -> None:
+    """A terminal of few letters shows others by their numbers; plain ASCII is taken for UTF-8."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            ascii_alone = codecs.lookup(stream.encoding).name == "ascii"
+            known = "utf-8" if ascii_alone else None
+            stream.reconfigure(encoding=known, errors="backslashreplace")
+
+
+@contextmanager
+def output_arrives() -> Iterator[None]:
+    """What was printed has left this process at the end, or an OSError says why it has not."""
+    try:
+        yield
+    finally:
+        try:
+            sys.stdout.flush()
+        except OSError:
+            with suppress(OSError, ValueError):  # else Python would say it once more at its end
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise
+
+
 def fail(sentence: str, code: int) -> None:
     """Say what went wrong and end; of several processes under torchrun, one says it."""
-    with _last_word() as speaks:
+    with _last_word() as speaks, suppress(OSError):
         if speaks:
             sys.stderr.write(f"forecause: {one_line(sentence)}\n")
             sys.stderr.flush()

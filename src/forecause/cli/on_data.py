@@ -34,7 +34,7 @@ from forecause.cli.options import (
     one_or_all,
     power_workers,
 )
-from forecause.cli.writing import Force, Out, Output
+from forecause.cli.writing import Force, Out, Output, write_table
 from forecause.config import PresetName, ReadoutName, RuleName
 from forecause.errors import ForecauseWarning
 
@@ -256,9 +256,12 @@ def evaluate(
     """Forecast held-out rows, beside seasonal naive and a VAR."""
     from forecause.data.panel import Panel
     from forecause.evaluate import rolling_origin
+    from forecause.files import examine_file
     from forecause.networks.distributed import joined
     from forecause.report import terminal
 
+    if out:
+        examine_file(out)
     length = _season(season)
     asked = configuration(
         config,
@@ -291,7 +294,7 @@ def evaluate(
             progress=progress,
         )
         if out and ranks.first:
-            found.table.to_csv(out, index=False)
+            write_table(found.table, out)
     if ranks.first:
         terminal.show_evaluation(found)
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from forecause.cli.options import AsJson, Folder, Quiet, Ray, Seed, one_or_all, power_workers
-from forecause.cli.writing import Force, Output
+from forecause.cli.writing import Force, Output, write_table
 from forecause.config import InstantaneousName
 
 
@@ -25,9 +25,12 @@ def report(
     ] = None,
 ) -> None:
     """Write the page of a saved run again. Another run or the truth may stand beside it."""
+    from forecause.errors import InputError
     from forecause.graph.lagged import LaggedGraph
     from forecause.store import PAGE, load_run
 
+    if out is None and (folder / PAGE).is_symlink():  # a folder of others may point anywhere
+        raise InputError(f"{str(folder / PAGE)!r} is a link; name the page to write with --out.")
     found = load_run(folder)
     page = found.report(
         out or folder / PAGE,
@@ -83,7 +86,7 @@ def forecast(
         examine_file(out)
     table = bands(load_run(folder), steps, series, dict(_held(one) for one in hold or []))
     if out:
-        table.to_csv(out, index=False)
+        write_table(table, out)
     terminal.show_forecast(table, json)
 
 

@@ -12,6 +12,8 @@ import typer
 from forecause.cli.ending import signals_held, was_written
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from forecause.config import Config
     from forecause.discovery import Discovery
 
@@ -79,6 +81,19 @@ class Output:
                 written = found.save(_unused(self.folder))
             was_written(written)
         return written
+
+
+def write_table(table: pd.DataFrame, path: Path) -> None:
+    """A table as CSV, whole or not at all; text that a spreadsheet would run is marked as text."""
+    from forecause.graph.formats.textfile import no_formula, save_text
+
+    def marked(cell: Any) -> Any:
+        return no_formula(cell) if isinstance(cell, str) else cell
+
+    safe = table.rename(columns=marked)
+    for name in safe.select_dtypes(exclude=["number", "bool", "datetime", "datetimetz"]):
+        safe[name] = safe[name].map(marked)
+    save_text(safe.to_csv(index=False, lineterminator="\n"), path)
 
 
 def _free_name(usual: Path, config: Config, data: Sequence[Path]) -> Path:

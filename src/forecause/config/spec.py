@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib import import_module
 from typing import Any, ClassVar, Literal, Self, get_args
 
@@ -43,6 +45,28 @@ EVERY_HEAD: tuple[str, ...] = get_args(HeadName)
 EVERY_READOUT: tuple[str, ...] = get_args(ReadoutName)
 WITHOUT_ATTENTION = tuple(r for r in EVERY_READOUT if r not in ("attention", "rollout"))
 PLAIN_READOUTS = tuple(r for r in WITHOUT_ATTENTION if r not in ("lrp", "cp-lrp"))
+
+
+_may_fetch = ContextVar("may_fetch", default=True)
+
+
+@contextmanager
+def fetching(allowed: bool) -> Iterator[None]:
+    """Whether weights that are named by a hub id may be fetched from there meanwhile."""
+    token = _may_fetch.set(allowed)
+    try:
+        yield
+    finally:
+        _may_fetch.reset(token)
+
+
+class NotFetched(InputError):
+    """Weights that are not on this machine and may not be fetched."""
+
+
+def may_fetch() -> bool:
+    """As the innermost `fetching` says; yes outside of all."""
+    return _may_fetch.get()
 
 
 class Settings(BaseModel):

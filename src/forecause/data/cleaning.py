@@ -77,7 +77,7 @@ def _left_out(name: str, values: Array, reason: str) -> Change:
 
 def _no_date(cells: Sequence[str]) -> str | None:
     """The first cell that is no date, where nearly all others are."""
-    parsed = pd.to_datetime(pd.Series(cells), errors="coerce", format="ISO8601")
+    parsed = pd.to_datetime(pd.Series(cells), errors="coerce", format="ISO8601", utc=True)
     strange = parsed.isna().to_numpy()
     if not len(cells) or not 0 < strange.mean() <= MOST_NO_DATES:
         return None

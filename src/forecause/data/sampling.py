@@ -100,10 +100,10 @@ def rows_to_come(time: Timing, series: int, steps: int) -> pd.Index | None:
         return pd.Index(ends[series] + step * np.arange(1, steps + 1), name="time")
     try:
         end = pd.Timestamp(ends[series])
-    except ValueError:
-        return None  # a duration
-    freq = time.get("freq") or pd.Timedelta(seconds=step)
-    return pd.date_range(end, periods=steps + 1, freq=freq, name="time")[-steps:]
+        freq = time.get("freq") or pd.Timedelta(seconds=step)
+        return pd.date_range(end, periods=steps + 1, freq=freq, name="time")[-steps:]
+    except (ValueError, OverflowError):
+        return None  # a duration, or beyond the last year that pandas knows
 
 
 def _span(rows: int, time: Timing) -> str:

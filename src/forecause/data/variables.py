@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt
 
 from forecause.graph.axes import by_lag, by_step
 
@@ -28,8 +28,8 @@ class LabelColumns(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    first: int
-    shares: tuple[float, ...]  # (level,)
+    first: NonNegativeInt
+    shares: tuple[Annotated[float, Field(ge=0, le=1)], ...] = Field(min_length=1)  # (level,)
 
     @property
     def columns(self) -> slice:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from forecause.bounded import read_file
 from forecause.config import EdgeOptions, rule_texts
 from forecause.edges.select import check_k
 from forecause.errors import InputError
@@ -165,7 +166,9 @@ def read_knowledge(path: str | Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
     Empty lines and what follows a # are skipped.
     """
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        lines = read_file(Path(path)).decode("utf-8").splitlines()
+    except InputError:
+        raise
     except (OSError, ValueError) as error:
         raise InputError(f"Cannot read the rules in {str(path)!r}: {error}.") from None
     rules: dict[str, list[str]] = {"forbid": [], "require": []}

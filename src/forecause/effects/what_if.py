@@ -40,6 +40,9 @@ BANDS = (80, 95)  # per cent
 BAND_DRAWS = 2_000
 MEAN_DRAWS = 1_000  # noisy futures whose mean is the forecast of a curved forecaster
 FARTHEST = 1e6  # standard deviations: a value that runs away stays a number, so 0 times it is 0
+MOST_STEPS = 5_000  # which take seconds
+MOST_DRAWN = 4_000_000  # steps x futures: 2,000 steps with their bands
+MOST_CELLS = 10**8  # steps x futures x columns, of 12 bytes or more
 ENOUGH_NOISE = 40  # windows of a domain whose errors stand for it
 
 Array = npt.NDArray[np.float64]
@@ -161,8 +164,7 @@ def future(
     its forecast: the difference between two futures of the causal forecaster, with and without the
     action and with the same noise. What has no path from what is held stays as it is, exactly.
     """
-    if steps < 1:
-        raise InputError(f"The number of steps must be at least 1, found {steps}.")
+    _check_size(steps, draws, len(found.data.columns))
     place = _series_place(found, series)
     held = _held(found, do or {}, steps, place)  # (step, column), NaN where nothing is held
     rolls = _Rolls(found, *_latest(found, series), steps, draws, seed)
@@ -268,6 +270,7 @@ def bands(
     A band holds the middle of many noisy futures, whose noise is what the forecaster got wrong in
     blocks of time that it had not seen. A level of a label has a probability and no band.
     """
+    _check_size(steps, BAND_DRAWS, len(found.data.columns))
     middle = future(found, steps, series, do)
     drawn = future(found, steps, series, do, BAND_DRAWS, seed)
     numbers = found.data.coding.numeric_columns
@@ -283,6 +286,25 @@ def bands(
             table[f"{name}_{level}"] = edge.ravel()
     table.attrs.update(middle.attrs)
     return table
+
+
+def _check_size(steps: int, draws: int, columns: int) -> None:
+    """Refuse a future that would take minutes or fill the memory."""
+    for name, number, least in (("steps", steps, 1), ("draws", draws, 0)):
+        if isinstance(number, bool) or not isinstance(number, int | np.integer):
+            raise InputError(f"The number of {name} must be a whole number, found {number!r:.80}.")
+        if number < least:
+            raise InputError(
+                f"The number of {name} must be at least {least}, found {number!r:.80}."
+            )
+    if steps > MOST_STEPS:
+        raise InputError(f"At most {MOST_STEPS:,} steps can be forecast, found {steps!r:.20}.")
+    most = min(MOST_DRAWN, MOST_CELLS // columns) // max(draws, 1)
+    if draws and steps > most:
+        raise InputError(
+            f"At most {most:,} steps of {draws:,} futures of {columns:,} columns can be drawn, "
+            f"found {steps:,}."
+        )
 
 
 def noise_of(found: Result, forecaster: Forecaster, domain: int) -> Single:

@@ -18,6 +18,7 @@ from forecause.config import ForecasterSpec
 from forecause.errors import InputError
 from forecause.forecast.choice import Member, PerTargetChoice, PerTargetChoiceSettings
 from forecause.forecast.forecaster import Forecaster
+from forecause.forecast.rebuilding import rebuilt
 
 MOST_RESIDUALS = 2_000  # windows whose residuals are kept for draws
 
@@ -169,7 +170,7 @@ def _loaded(
     begin: str,
     shape: tuple[int, int],
 ) -> CausalForecaster:
-    forecaster = CausalSettings(**about["settings"]).build(shape)
     own = {k.removeprefix(begin): v for k, v in arrays.items() if k.startswith(begin)}
-    forecaster.load_state(own)
+    forecaster = rebuilt(CausalSettings.kind, shape, about["settings"], own)
+    assert isinstance(forecaster, CausalForecaster)
     return forecaster

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from forecause.bounded import check_candidates
 from forecause.errors import InputError
 from forecause.graph.axes import AXES, empty_scores
 from forecause.graph.edge_table import CAUSAL, EDGE_COLUMNS, marks_of, plain_cells, plain_column
@@ -96,6 +98,7 @@ class LaggedGraph:
     def adjacency(self) -> xr.DataArray:
         """Boolean (target, source, lag); lags start at 1, or at 0 if there are such edges."""
         first = 0 if (self.edges["lag"] == 0).any() else 1
+        check_candidates(len(self.variables), self.max_lag + 1)
         mask = empty_scores(self.variables, self.max_lag, first).astype(bool)
         index = {name: i for i, name in enumerate(self.variables)}
         targets = self.edges["target"].map(index).to_numpy(dtype=int)
@@ -205,9 +208,11 @@ def _same_edges(edges: pd.DataFrame, others: pd.DataFrame) -> bool:
 
 
 def _check_frame(variables: tuple[str, ...], max_lag: int) -> None:
-    repeated = sorted({name for name in variables if variables.count(name) > 1})
+    repeated = sorted(name for name, count in Counter(variables).items() if count > 1)
     if repeated:
-        raise InputError(f"The names of a graph's variables must differ; found twice: {repeated}.")
+        raise InputError(
+            f"The names of a graph's variables must differ; found twice: {repeated[:5]}."
+        )
     if any("\0" in name for name in variables):
         raise InputError("A variable's name must not hold the null character.")
     if not isinstance(max_lag, int | np.integer) or max_lag < 1:

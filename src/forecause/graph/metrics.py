@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from forecause.bounded import check_candidates
 from forecause.errors import InputError
 from forecause.graph.axes import AXES
 from forecause.graph.edge_table import CAUSAL, WITHOUT_DIRECTION, marks_of
@@ -149,6 +150,7 @@ def _either_way(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def _aligned(predicted: LaggedGraph, truth: LaggedGraph, has_instantaneous: bool) -> _View:
     """Both graphs over the truth's variables and the larger lag window."""
     _check_variables(predicted.variables, truth.variables)
+    check_candidates(len(truth.variables), max(predicted.max_lag, truth.max_lag) + 1)
     lags = np.arange(0 if has_instantaneous else 1, max(predicted.max_lag, truth.max_lag) + 1)
     chosen, true = (_mask(graph, truth.variables, lags) for graph in (predicted, truth))
     candidates = np.ones(true.shape, dtype=bool)

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from forecause.config.spec import NotFetched, may_fetch
 from forecause.errors import InputError, MissingExtra
 
 ARCHITECTURE = "Chronos2Model"
@@ -115,6 +116,8 @@ def _pretrained(weights: str) -> Any:
             f"There is no folder {weights!r}; give a folder with config.json and "
             "model.safetensors, or a hub id such as amazon/chronos-2."
         )
+    if not may_fetch() and not Path(weights).is_dir():
+        weights = _on_this_machine(weights)
     try:
         with _no_progress_bars():
             config = Chronos2CoreConfig.from_pretrained(weights)
@@ -131,6 +134,19 @@ def _pretrained(weights: str) -> Any:
             f"The weights in {weights!r} are not whole: {absent[0]} is missing; fetch them again."
         )
     return model
+
+
+def _on_this_machine(hub_id: str) -> str:
+    """The folder that an earlier call fetched; the library itself would ask the hub even so."""
+    from huggingface_hub import try_to_load_from_cache
+
+    cached = try_to_load_from_cache(hub_id, "config.json")
+    if not isinstance(cached, str):
+        raise NotFetched(
+            f"The weights {hub_id!r} of the run are not on this machine, and loading fetches "
+            "nothing unless it is told to: fc.load(folder, fetch=True)."
+        )
+    return str(Path(cached).parent)
 
 
 def _check_architecture(config: Any, weights: str) -> None:

@@ -15,6 +15,7 @@ from jinja2 import Environment
 from markupsafe import Markup, escape
 
 from forecause._version import __version__
+from forecause.bounded import parse_json
 from forecause.data.sampling import lag_text, sampling_text
 from forecause.diagnostics.finding import Gravity
 from forecause.errors import InputError
@@ -103,7 +104,7 @@ def read_report(path: Path) -> LaggedGraph:
     if block is None:
         raise InputError(f"{path} is not a Forecause report: it holds no graph.")
     try:
-        content = json.loads(block[1])
+        content = parse_json(block[1])
     except (ValueError, RecursionError) as error:
         raise InputError(f"The report {path} is damaged: {error}.") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:

@@ -7,8 +7,10 @@ import os
 import pickle
 import secrets
 import socket
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -26,6 +28,21 @@ from forecause.resources.workers import (
 from forecause.work_sharing import one_thread
 
 TURN = 0.5  # seconds
+MARK = "FORECAUSE_RAY_OF"  # in the environment of processes that Ray starts here
+WATCHER = """
+import os, pathlib, signal, sys, time
+sys.stdin.buffer.read()  # until the process that holds the other end is gone
+mark = sys.argv[1].encode()
+for ending in [signal.SIGTERM] * 3 + [signal.SIGKILL] * 3:
+    time.sleep(2)
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (process / "environ").read_bytes().split(b"\\0"):
+                os.kill(int(process.name), ending)
+        except OSError:
+            pass
+"""
+_WATCHERS: list[Any] = []
 CONNECT_TIMEOUT = 5.0  # seconds
 LOCAL = {
     "RAY_USAGE_STATS_ENABLED": "0",  # nothing is sent to anyone
@@ -138,13 +155,14 @@ def connect(workers: Workers) -> Any:
     if ray.is_initialized():
         return ray
     if local:
-        ray.init(
-            address="local",
-            num_cpus=workers.processes if workers.processes > 1 else None,  # one per core
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-        )
+        with _ended_with_this_process():
+            ray.init(
+                address="local",
+                num_cpus=workers.processes if workers.processes > 1 else None,  # one per core
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+            )
         return ray
     try:
         _check_port(str(workers.ray))
@@ -155,6 +173,26 @@ def connect(workers: Workers) -> Any:
             "'ray start --head', or ask for 'local'."
         ) from None
     return ray
+
+
+@contextmanager
+def _ended_with_this_process() -> Iterator[None]:
+    """Processes that Ray starts meanwhile end with this one, even if it is killed.
+
+    Ray's own agents would stay. A watcher holds the other end of a pipe that closes when this
+    process is gone, and then ends those that bear its mark in their environment.
+    """
+    if sys.platform != "linux":
+        yield
+        return
+    mark = f"{os.getpid()}-{secrets.token_hex(16)}"
+    command = [sys.executable, "-I", "-S", "-c", WATCHER, f"{MARK}={mark}"]
+    _WATCHERS.append(subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True))
+    os.environ[MARK] = mark
+    try:
+        yield
+    finally:
+        del os.environ[MARK]
 
 
 def _check_port(address: str) -> None:

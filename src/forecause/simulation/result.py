@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from forecause.errors import InputError
+from forecause.files import whole_file
 from forecause.graph.lagged import LaggedGraph
 from forecause.simulation.system import System
 
@@ -76,16 +78,17 @@ class Simulated:
         folder = Path(folder)
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            self._write_csv(folder / "data.csv")
         except OSError as problem:
             raise InputError(f"Cannot write into {str(folder)!r}: {problem.strerror}.") from None
-        self._write_csv(folder / "data.csv")
         self.graph.to_json(folder / "graph.json")
 
     def _write_csv(self, path: Path) -> None:
         """What `frame().to_csv` would write, in less than half of its time."""
         names = list(self.graph.domains)
         columns = [*self.variables, *(["domain"] if self.domain is not None else [])]
-        with path.open("w", newline="", encoding="utf-8") as file:
+        with whole_file(path) as plain:
+            file = io.TextIOWrapper(plain, encoding="utf-8", newline="")
             table = csv.writer(file, lineterminator="\n")
             table.writerow(columns)
             for start in range(0, len(self.values), CHUNK):
@@ -94,3 +97,4 @@ class Simulated:
                     segments = self.domain[start : start + CHUNK]
                     rows = [[*row, names[i]] for row, i in zip(rows, segments, strict=True)]
                 table.writerows(rows)
+            file.detach()  # flushes, and leaves the file open

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from forecause.config import Settings
 from forecause.errors import InputError
+from forecause.files import write_whole
 from forecause.networks.pretrained.context import MOST_WINDOWS_TOLD, Context
 from forecause.networks.pretrained.network import ContextNetwork, Equations
 from forecause.networks.pretrained.weights import WEIGHTS, read_whole, save_network, save_whole
@@ -97,7 +98,7 @@ def pretrain(
     run.save()
     progress.step("checking on other systems", 0.0)
     record = run.record() | {"check": check(run.network)}
-    (folder / RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    write_whole(folder / RECORD, (json.dumps(record, indent=2) + "\n").encode())
     return record
 
 

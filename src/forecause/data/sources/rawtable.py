@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -131,10 +132,10 @@ def raw_table(data: Any) -> RawTable:
 
 def from_array(array: Array) -> RawTable:
     """Columns x0, x1, ... of a (time, variable) or (series, time, variable) array, not copied."""
-    if isinstance(array, np.ma.MaskedArray):
-        array = np.ma.filled(array.astype(np.float64), np.nan)
     if array.dtype.names:
-        return RawTable(array.dtype.names, [array[name] for name in array.dtype.names])
+        columns = [_column(name, _unmasked(array[name])) for name in array.dtype.names]
+        return RawTable(array.dtype.names, columns)
+    array = _unmasked(array)
     if array.ndim not in (2, 3):
         raise InputError(
             "Expected an array of 2 dimensions (time, variable) or 3 (series, time, variable), "
@@ -146,6 +147,18 @@ def from_array(array: Array) -> RawTable:
     matrix = _matrix(array.reshape(-1, array.shape[-1]))
     names = tuple(f"x{i}" for i in range(matrix.shape[1]))
     return _from_matrix(matrix, names, {}, lengths)
+
+
+def _unmasked(array: Array) -> Array:
+    """A plain array with missing cells where others are masked; text of known letters alone."""
+    if isinstance(array, np.ma.MaskedArray) and array.dtype.kind != "c":
+        numeric = array.dtype.kind in "fiub"
+        array = array.astype(np.float64 if numeric else object).filled(np.nan if numeric else None)
+    if array.dtype.kind == "U" and array.size:
+        letters = np.dtype(np.uint32).newbyteorder(array.dtype.byteorder)
+        if np.ascontiguousarray(array).view(letters).max() > sys.maxunicode:
+            raise InputError("The text in the array holds what is no letter; is the file damaged?")
+    return np.asarray(array)
 
 
 def _matrix(array: Array) -> Array:
@@ -233,14 +246,16 @@ def _from_pandas(frame: Any) -> RawTable:
     if names and set(map(str, frame.dtypes)) in ({"float32"}, {"float64"}):
         return _from_matrix(frame.to_numpy(), names, beside)
     check_names(names)
-    table = _from_narwhals(nw.from_native(frame.set_axis(list(names), axis=1), eager_only=True))
-    return RawTable(names, table.columns, None, beside)
+    table = nw.from_native(frame.set_axis(list(names), axis=1), eager_only=True)
+    return RawTable(names, [_plain_column(table[name]) for name in names], None, beside)
 
 
 def _from_narwhals(frame: Any) -> RawTable:
     """pandas, polars and pyarrow alike; an index that pandas stored in a file stands beside."""
     stored = [name for name in frame.columns if name.startswith("__index_level_")]
     names = tuple(name for name in frame.columns if name not in stored)
+    if not names:  # then these are all there is
+        names, stored = tuple(stored), []
     return RawTable(
         names,
         [_plain_column(frame[name]) for name in names],

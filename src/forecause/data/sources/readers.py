@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from forecause.bounded import check_file
 from forecause.data.cells import DECIMAL_COMMA, MISSING
 from forecause.data.scratch import copied, is_large
 from forecause.data.sources.parquet import parquet_files, read_parquet
@@ -48,11 +49,11 @@ def read_table(path: str | Path) -> RawTable:
     A folder of Parquet files is one table, its files in the order of their names.
     """
     path = Path(path)
-    if path.is_dir() and parquet_files(path):
+    head = _first_bytes(path)
+    if head is None:
         with reading(path, "Parquet"):
             return read_parquet(path)
     ending = path.suffix.lower()
-    head = _first_bytes(path)
     if ending not in READERS:
         found = f"ends with {ending!r}" if ending else "has no ending"
         raise InputError(f"{str(path)!r} {found}; expected one of {', '.join(READERS)}.")
@@ -67,12 +68,16 @@ def read_table(path: str | Path) -> RawTable:
             raise InputError(f"{str(path)!r}: {error}") from error
 
 
-def _first_bytes(path: Path) -> bytes:
+def _first_bytes(path: Path) -> bytes | None:
+    """Of a file; None of a folder of Parquet files."""
     try:
         if path.is_dir():
+            if parquet_files(path):
+                return None
             raise InputError(
                 f"{str(path)!r} is a directory without Parquet files; name the files in it."
             )
+        check_file(path)
         with path.open("rb") as file:
             return file.read(4096)
     except (OSError, ValueError) as error:

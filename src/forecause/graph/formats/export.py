@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from forecause.bounded import check_candidates
 from forecause.errors import InputError
 from forecause.graph.edge_table import CAUSE, Cell, edge_records, mirrored
-from forecause.graph.formats.textfile import save_text
+from forecause.graph.formats.textfile import no_formula, save_text
 from forecause.graph.lagged import LaggedGraph
 
-FORMULA = re.compile(r"'*\s*[=+\-@]")  # text that spreadsheets run, marked as text or not
 MARK = re.compile("[-<ox+].[->ox+]")  # tigramite's links, such as --> o-> <-> x-x
 
 # Characters XML cannot hold are written as _xHHHH_, the way office documents do.
@@ -71,6 +71,7 @@ def to_tigramite(graph: LaggedGraph) -> npt.NDArray[np.str_]:
     mirrored at the transposed place, as tigramite expects.
     """
     place = {name: i for i, name in enumerate(graph.variables)}
+    check_candidates(len(place), graph.max_lag + 1)
     links = np.full((len(place), len(place), graph.max_lag + 1), "", dtype="<U3")
     for edge in edge_records(graph.edges):
         mark = str(edge.get("mark") or CAUSE)
@@ -91,9 +92,7 @@ def to_tigramite(graph: LaggedGraph) -> npt.NDArray[np.str_]:
 
 def _no_formula(column: str, cell: Cell) -> Cell:
     """Text that a spreadsheet would take for a formula, marked as text; tigramite's marks stay."""
-    if isinstance(cell, str) and column != "mark" and FORMULA.match(cell):
-        return f"'{cell}"
-    return cell
+    return no_formula(cell) if isinstance(cell, str) and column != "mark" else cell
 
 
 def _csv_cell(cell: Cell) -> str:

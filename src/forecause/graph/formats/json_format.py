@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
+from forecause.bounded import check_candidates, parse_json
 from forecause.errors import InputError
 from forecause.graph.axes import AXES
 from forecause.graph.edge_table import EDGE_COLUMNS, edge_records, edge_table
@@ -40,9 +41,13 @@ def to_json(graph: LaggedGraph, path: str | Path | None = None) -> str:
 def read_json(source: str | Path) -> LaggedGraph:
     """Read a `forecause.graph/1` file, or its text."""
     place = "The graph" if str(source).lstrip().startswith("{") else repr(str(source))
-    text = text_of(source, "{")
+    return parse_graph(text_of(source, "{"), place)
+
+
+def parse_graph(text: str, place: str) -> LaggedGraph:
+    """The graph of a JSON text that stands in `place`."""
     try:
-        document = json.loads(text, parse_constant=_refused, parse_float=_finite)
+        document = parse_json(text)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{place} is not valid JSON ({error}); is it cut off?") from error
     found = document.get("format") if isinstance(document, dict) else None
@@ -54,17 +59,6 @@ def read_json(source: str | Path) -> LaggedGraph:
         return _graph(document, _names(document), _max_lag(document))
     except InputError as error:
         raise InputError(f"{place} is not a valid graph: {error}") from error
-
-
-def _refused(name: str) -> float:
-    raise ValueError(f"{name} is no JSON number")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"{text} is beyond all numbers")
-    return number
 
 
 def _content(graph: LaggedGraph) -> dict[str, Any]:
@@ -82,7 +76,10 @@ def _content(graph: LaggedGraph) -> dict[str, Any]:
     if graph.domains:
         content["domains"] = {name: _content(part) for name, part in graph.domains.items()}
     if graph.summary is not None:
-        content["summary"] = graph.summary.to_dict("records")
+        content["summary"] = [
+            {key: _writable(cell) for key, cell in pair.items()}
+            for pair in graph.summary.to_dict("records")
+        ]
     return content
 
 
@@ -222,6 +219,7 @@ def _scores(content: dict[str, Any], names: tuple[str, ...]) -> xr.DataArray | N
     if not isinstance(lags, list) or not all(type(lag) is int for lag in lags):
         raise InputError('"score_lags" must list the lags of "scores" as whole numbers.')
     shape = (len(names), len(names), len(lags))
+    check_candidates(len(names), len(lags))
     if scores is None:
         values = _spread_out(strongest, shape, lags)
     else:

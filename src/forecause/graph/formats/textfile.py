@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+from forecause.bounded import read_file
 from forecause.errors import InputError
 from forecause.files import write_whole
+
+FORMULA = re.compile(r"'*\s*[=+\-@]")  # text that spreadsheets run, marked as text or not
 
 
 def save_text(text: str, path: str | Path | None) -> str:
@@ -25,12 +29,19 @@ def save_text(text: str, path: str | Path | None) -> str:
     return text
 
 
+def no_formula(text: str) -> str:
+    """Text that a spreadsheet would take for a formula, marked as text by a ' before it."""
+    return f"'{text}" if FORMULA.match(text) else text
+
+
 def text_of(source: str | Path, opening: str) -> str:
     """The text of a file; a string that begins with `opening` is taken as the text itself."""
     if isinstance(source, str) and source.lstrip().startswith(opening):
         return source
     try:
-        return Path(source).read_bytes().decode("utf-8-sig")
+        return read_file(Path(source)).decode("utf-8-sig")
+    except InputError:
+        raise
     except UnicodeDecodeError as error:
         raise InputError(
             f"{str(source)!r} is not a text file in UTF-8 (byte {error.start + 1}); "

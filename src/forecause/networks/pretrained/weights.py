@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
 from forecause.errors import InputError
+from forecause.files import write_whole
 from forecause.networks.pretrained.network import ContextNetwork
 from forecause.networks.settings import ContextSettings
 
@@ -33,9 +33,7 @@ def save_network(network: ContextNetwork, path: Path, history: Mapping[str, Any]
 
 def save_whole(tensors: dict[str, Tensor], path: Path, about: dict[str, str]) -> None:
     """Write a file at once: whoever stops the process leaves the old one or the new one."""
-    scratch = path.with_name(f".{path.name}.new")
-    save_file(tensors, scratch, metadata=about)
-    os.replace(scratch, path)
+    write_whole(path, save(tensors, metadata=about))
 
 
 def load_network(weights: str | Path) -> ContextNetwork:
