@@ -16,16 +16,21 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Rules:
-    """Factors on the gradients of an attention's inputs, and whether norms and activations are
-    linearised: the norm's standard deviation held constant, f(x) passed back as f(x) / x."""
+    """Factors on the gradients of an attention's inputs and of the residual beside it, and whether
+    norms and activations are linearised: the norm's standard deviation held constant, f(x) passed
+    back as f(x) / x."""
 
     query_key: float = 1.0
     value: float = 1.0
+    residual: float = 1.0  # beside attention, not beside the network
     linearise: bool = False
 
 
 PLAIN = Rules()
 ATTN_LRP = Rules(query_key=0.25, value=0.5, linearise=True)
+# AttnLRP halves what passes attention and not the residual beside it, which carries the target's
+# own last value: over four layers a factor of up to 16. Here both are halved.
+BALANCED_LRP = Rules(query_key=0.25, value=0.5, residual=0.5, linearise=True)
 CP_LRP = Rules(query_key=0.0, value=1.0, linearise=True)
 
 
