@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -22,10 +21,9 @@ from forecause.forecast.models.deep_transformer import DeepTransformer
 from forecause.forecast.selection import seeded_build
 from forecause.forecast.training.loop import backward
 from forecause.graph.axes import by_lag
-from forecause.graph.lagged import LaggedGraph
 from forecause_bench.paper_study.queue import Fit
-from forecause_bench.paper_study.store import WHOLE, packed
-from forecause_bench.paper_study.systems import recorded
+from forecause_bench.paper_study.store import WHOLE, edges_by_segment, packed
+from forecause_bench.paper_study.systems import commit, recorded
 
 Array = npt.NDArray[np.float64]
 
@@ -121,7 +119,7 @@ def run_fit(fit: Fit, weights: Path | None = None) -> dict[str, Any]:
         },
         "commit": commit(),
         "shape": [len(panel.variables), len(panel.variables), windows.max_lag],
-        "truth": _edges(truth),
+        "truth": edges_by_segment(truth),
         **kept,
     }
 
@@ -149,12 +147,6 @@ def train(model: Forecaster, early: Windows, late: Windows, seed: int) -> tuple[
         if last == MOST_STEPS and course.steady():
             last = min(MOST_STEPS, step + COOLDOWN)
     return course, step
-
-
-def commit() -> str:
-    """The commit of the code that ran."""
-    asked = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=10", "HEAD"]
-    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def _shuffled(windows: Windows, rng: np.random.Generator) -> Iterator[Window]:
@@ -202,20 +194,6 @@ def _least_squares(early: Windows, late: Windows | None = None) -> tuple[Array, 
         for batch in late.batches(4096)
     ]
     return relevance_of, float(torch.cat(errors).mean())
-
-
-def _edges(truth: LaggedGraph) -> dict[str, list[list[int]]]:
-    """(target, source, lag) of every edge, by segment if there are any."""
-    place = {name: i for i, name in enumerate(truth.variables)}
-    return {
-        name: [
-            [place[target], place[source], int(lag)]
-            for source, target, lag in graph.edges[["source", "target", "lag"]].itertuples(
-                index=False
-            )
-        ]
-        for name, graph in (truth.domains or {WHOLE: truth}).items()
-    }
 
 
 def _top(scores: Array) -> Array:

@@ -12,10 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from forecause.graph.lagged import LaggedGraph
+
 Array = npt.NDArray[np.float64]
 
 STORE = Path(__file__).parents[3] / "paper-fits"  # bench/paper-fits in the repository
 DIGITS = 4  # significant ones that are kept of a relevance
+RIVALS = "rivals"  # the folder of the store that holds the graphs of other methods
 WHOLE = "all rows"  # the name of what was read from windows of every segment
 
 
@@ -31,6 +34,19 @@ def write(path: Path, content: Mapping[str, Any]) -> None:
     lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in content.items()]
     draft.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
     draft.replace(path)
+
+
+def edges_by_segment(graph: LaggedGraph) -> dict[str, list[list[int]]]:
+    """(target, source, lag) of every edge by segment, or under WHOLE where there are none."""
+    place = {name: i for i, name in enumerate(graph.variables)}
+    columns = ["target", "source", "lag"]
+    return {
+        name: [
+            [place[target], place[source], int(lag)]
+            for target, source, lag in part.causal.edges[columns].itertuples(index=False)
+        ]
+        for name, part in (graph.domains or {WHOLE: graph}).items()
+    }
 
 
 @dataclass(frozen=True, eq=False)

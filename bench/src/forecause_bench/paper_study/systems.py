@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from forecause.data.panel import Panel
@@ -27,3 +29,9 @@ def recorded(rows: int, seed: int, hidden: int = 0, **settings: Any) -> tuple[Pa
         replace(panel, values=panel.values[:, :nodes].copy(), variables=names),
         LaggedGraph(names, truth.max_lag, edges[seen]),
     )
+
+
+def commit() -> str:
+    """The commit of the code that ran."""
+    asked = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=10", "HEAD"]
+    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
