@@ -70,6 +70,11 @@ class Fit:
         """Those of its system, rows and seed left out."""
         return {**BASE, **SYSTEMS[self.system]}
 
+    @property
+    def inputs(self) -> int:
+        """Variables times lags."""
+        return int(self.settings["nodes"] * self.settings["max_lag"])
+
 
 NONLINEARITY = ("linear", "monotonic", "piecewise-monotonic", "mlp-add", "mlp-concat")
 NOISE = ("noise-uniform", "noise-mixed", "noise-small", "noise-large")

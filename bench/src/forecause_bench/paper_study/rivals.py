@@ -21,7 +21,7 @@ from rich.console import Console
 
 from forecause.graph.lagged import LaggedGraph
 from forecause_bench.methods import find_method
-from forecause_bench.paper_study.queue import Fit, in_order
+from forecause_bench.paper_study.queue import ROWS, Fit, in_order
 from forecause_bench.paper_study.store import RIVALS, STORE, edges_by_segment, write
 from forecause_bench.paper_study.systems import commit, recorded
 
@@ -77,9 +77,12 @@ def main() -> None:
     parser.add_argument("--store", type=Path, default=STORE)
     parser.add_argument("--methods", default=",".join(QUICK))
     parser.add_argument("--only", default="", help="only systems whose name holds this")
+    parser.add_argument("--rows", type=int, default=ROWS, help="the most rows of a system")
+    parser.add_argument("--inputs", type=int, default=125, help="the most variables times lags")
     asked = parser.parse_args()
     torch.set_num_threads(1)
-    systems = {rival_file(fit): fit for fit in in_order() if asked.only in fit.system}
+    fits = [fit for fit in in_order() if asked.only in fit.system and fit.rows <= asked.rows]
+    systems = {rival_file(fit): fit for fit in fits if fit.inputs <= asked.inputs}
     for name, fit in systems.items():
         add_rivals(asked.store / RIVALS / name, fit, asked.methods.split(","))
 
