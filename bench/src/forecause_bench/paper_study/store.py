@@ -110,7 +110,8 @@ class StoredFit:
     def _mask(self, edges: list[list[int]]) -> npt.NDArray[np.bool_]:
         mask = np.zeros(self.shape, dtype=bool)
         for target, source, lag in edges:
-            mask[target, source, lag - 1] = True
+            if lag:  # an edge at lag 0 is not what a forecaster can tell
+                mask[target, source, lag - 1] = True
         return mask
 
 
