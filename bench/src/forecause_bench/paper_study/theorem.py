@@ -156,8 +156,8 @@ def main() -> None:
     asked = parser.parse_args()
     torch.set_num_threads(1)
     folder = asked.store / FOLDER
-    for path, *what in [] if asked.only_page else missing(folder):
-        write(path, measure(*what))
+    for path, system, head, seed in [] if asked.only_page else missing(folder):
+        write(path, measure(system, head, seed))
         Console().print(path.stem)
     asked.out.mkdir(parents=True, exist_ok=True)
     (asked.out / "table.md").write_text(to_markdown(page(folder)), encoding="utf-8")
