@@ -10,6 +10,7 @@ from pathlib import Path
 
 from forecause_bench.document import Block, Heading, Lines, Paragraph, to_markdown
 from forecause_bench.paper_study.answers import Kind, Study
+from forecause_bench.paper_study.claims import claims_page
 from forecause_bench.paper_study.figures import axes_figure, course_figure, lag_figure, rank_figure
 from forecause_bench.paper_study.readout_study import (
     MEASURES,
@@ -95,11 +96,15 @@ def readouts_page(study: Study) -> list[Block]:
 
 
 def write_all(study: Study, out: Path) -> None:
-    """Both pages, and the figures beside them."""
+    """The pages, and the figures beside them."""
     tables, readouts = out / "paper", out / "paper-readouts"
-    for folder, blocks in ((tables, tables_page(study)), (readouts, readouts_page(study))):
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "table.md").write_text(to_markdown(blocks), encoding="utf-8")
+    for path, blocks in (
+        (tables / "table.md", tables_page(study)),
+        (tables / "claims.md", claims_page(study)),
+        (readouts / "table.md", readouts_page(study)),
+    ):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(to_markdown(blocks), encoding="utf-8")
     for name, draw in (
         ("axes", axes_figure),
         ("course", course_figure),
