@@ -266,10 +266,9 @@ def claims_page(study: Study) -> list[Block]:
         Heading("The paper's claims at its own size", 1),
         Paragraph(
             "Made from the store by `python -m forecause_bench.paper_study.page`. A verdict needs "
-            f"{SEEDS} seeds in every column. The rule in the last column was written when the first "
-            "fit, linear with seed 0, was known and no other. Without three seeds a claim is not tested: "
-            "the figures are those of the fits so far, a dash is one that is missing, and the "
-            "number of seeds stands in brackets. "
+            f"{SEEDS} seeds in every column; with fewer, a claim is not tested. The rule in the "
+            "last column was written when the first fit, linear with seed 0, was known and no "
+            "other. A dash is a figure that is missing; the number of seeds stands in brackets. "
             "F1 of the lagged graph unless it says otherwise; DOT is the published model with LRP "
             "and the top 3 per target."
         ),
