@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from forecause_bench.document import to_markdown
-from forecause_bench.paper_study import causaltime, fit, page, queue, run, theorem
+from forecause_bench.paper_study import causaltime, fit, isolate, page, queue, run, theorem
 from forecause_bench.paper_study.answers import Kind, Study, fit_metrics
 from forecause_bench.paper_study.fit import Course, run_fit
 from forecause_bench.paper_study.queue import Fit, in_order
@@ -109,6 +109,19 @@ def test_a_fit_comes_back_from_its_file_as_it_was(tiny, tmp_path):
     assert (stored.truths[WHOLE] == truth).all()
     assert 0 <= fit_metrics(stored, "gradient")["f1"] <= 1
     assert (tmp_path / "weights" / "tiny.safetensors").exists()
+
+
+def test_every_part_of_the_lrp_rule_can_be_read_by_itself(tiny, tmp_path):
+    tiny_fit = Fit("tiny", rows=300)
+    weights = tmp_path / "tiny.safetensors"
+    run_fit(tiny_fit, weights)
+    found = {name: np.array(read) for name, read in isolate.isolated(tiny_fit, weights, 30).items()}
+    assert list(found) == list(isolate.RULES)
+    plain, *others = found.values()
+    assert all((plain != other).any() for other in others)
+    both = found["attention and both residuals halved, linearised"]
+    balanced = found["attention and its residual halved, linearised: balanced"]
+    assert (both != balanced).any()
 
 
 def test_segments_are_scored_against_their_own_graphs(tiny, tmp_path):
