@@ -12,9 +12,11 @@ from forecause_bench.document import Block, Heading, Lines, Paragraph, to_markdo
 from forecause_bench.paper_study.answers import Kind, Study
 from forecause_bench.paper_study.claims import claims_page
 from forecause_bench.paper_study.figures import axes_figure, course_figure, lag_figure, rank_figure
+from forecause_bench.paper_study.queue import BY_DEPTH
 from forecause_bench.paper_study.readout_study import (
     MEASURES,
     all_fits,
+    by_depth,
     by_system,
     summary_table,
     wins,
@@ -89,6 +91,14 @@ def readouts_page(study: Study) -> list[Block]:
             f"Balanced LRP has a higher F1 than LRP as published on {more} fits, the same on "
             f"{same}, a lower one on {less} (all fits, those with segments too)."
         ),
+    ]
+    blocks += [
+        Heading("By depth: share of the own last value / F1", 2),
+        Paragraph(
+            "Each layer halves what passes attention once more, so LRP as published should favour "
+            "the own last value the more, the deeper the model."
+        ),
+        by_depth(study, BY_DEPTH),
     ]
     for name, (label, _) in MEASURES.items():
         blocks += [Heading(f"By system: {label}", 2), by_system(study, name)]

@@ -84,6 +84,7 @@ MORE_SEGMENTS = ("regular-5", "extreme-5", "regular-10", "extreme-10")
 WIDE = ("nodes-25", "nodes-25-nonlinear", "lag-10")
 TOLD = ("regular-5", "extreme-5")
 ONE_LAYER = ("linear", "monotonic", "mlp-concat", "regular-2")
+BY_DEPTH = ("linear", "mlp-concat")  # with two and three layers too
 
 
 def in_order() -> Iterator[Fit]:
@@ -93,6 +94,7 @@ def in_order() -> Iterator[Fit]:
     yield from _all(("regular-5", "extreme-5", "lag-10", "nodes-25-nonlinear"), seeds=[0])
     yield from _all((*NONLINEARITY, *TWO_SEGMENTS), seeds=[1, 2])
     yield from (Fit(system, layers=SHALLOW) for system in ONE_LAYER)
+    yield from (Fit(system, layers=layers) for system in BY_DEPTH for layers in (2, 3))
     yield from _all((*NOISE, *HIDDEN), seeds=[1, 2])
     yield from (Fit(system, told_segment=True) for system in TOLD)
     yield from _all((*MORE_SEGMENTS[2:], "nodes-25", "regular-5-drift", "extreme-5-drift"), [0])

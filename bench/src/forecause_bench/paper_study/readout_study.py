@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from forecause_bench.document import Table, Text
-from forecause_bench.paper_study.answers import Study, Summary, fit_metrics
+from forecause_bench.paper_study.answers import Kind, Study, Summary, fit_metrics
 from forecause_bench.paper_study.queue import DEEP
 from forecause_bench.paper_study.scores import agreement, auroc, own_last_share
 from forecause_bench.paper_study.store import WHOLE, Array, StoredFit
@@ -87,6 +87,24 @@ def by_system(study: Study, name: str) -> Table:
         texts = [f"{one.mean:.3f}" if one else "" for one in found]
         body.append([Text(system), Text(str(len(fits))), *[Text(text) for text in texts]])
     return Table(["system", "seeds", *READOUTS.values()], body)
+
+
+def by_depth(study: Study, systems: Sequence[str]) -> Table:
+    """Share of the own last value where it is no cause, and F1, by layers."""
+    body = []
+    for system in systems:
+        for layers in (1, 2, 3, 4):
+            fits = study.fits.get(Kind(system, layers=layers), {})
+            cells = []
+            for readout in ("gradient", "lrp", "balanced-lrp"):
+                share = Summary.of([own_share(fit, readout) for fit in fits.values()])
+                found = Summary.of([top_3(fit, readout) for fit in fits.values()])
+                known = f"{share.mean:.3f} / {found.mean:.2f}" if share and found else "not run"
+                cells.append(Text(known))
+            name = f"{system}, {layers} layer{'s' if layers > 1 else ''}"
+            body.append([Text(name), Text(str(len(fits))), *cells])
+    names = [READOUTS[readout] for readout in ("gradient", "lrp", "balanced-lrp")]
+    return Table(["system", "seeds", *names], body)
 
 
 def wins(study: Study, one: str, other: str) -> tuple[int, int, int]:
