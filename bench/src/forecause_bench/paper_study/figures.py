@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from textwrap import fill
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -34,7 +35,7 @@ def axes_figure(study: Study) -> Figure:
     grid = figure.subplots(2, 4, sharey=True)
     for axes, section in zip(grid.flat, PANELS, strict=False):
         _draw_panel(axes, study, section.columns)
-        axes.set_title(section.title, fontsize=9.5, loc="left", fontweight="bold")
+        axes.set_title(section.short or section.title, fontsize=9.5, loc="left", fontweight="bold")
     for axes in grid.flat[len(PANELS) :]:
         axes.axis("off")
     for axes in grid[:, 0]:
@@ -120,7 +121,7 @@ def _draw_panel(axes: Axes, study: Study, columns: Sequence[Column]) -> None:
     ys = [found.mean if found else math.nan for found in published]
     style = {"markerfacecolor": "white", "markersize": 5.5, "linewidth": 1}
     axes.plot(ys, "D:", color="#d55e00", label="DOT in the paper", **style)  # type: ignore[arg-type]
-    names = [column.name.replace(" ", "\n") for column in columns]
+    names = [fill(column.name, 9, break_long_words=False) for column in columns]
     axes.set_xticks(range(len(columns)), names, fontsize=8)
     axes.set_ylim(0, 1.04)
     _dress(axes)

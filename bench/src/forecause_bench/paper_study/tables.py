@@ -31,6 +31,7 @@ class Section:
     title: str
     columns: tuple[Column, ...]
     note: str = ""
+    short: str = ""  # title of its panel in a figure, if the other is too long
 
 
 def _columns(table: str, *places: tuple[str, str, str]) -> tuple[Column, ...]:
@@ -88,6 +89,7 @@ SECTIONS = (
             "and is read segment by segment; Forecause is told where segments begin; the other "
             "rivals give one graph for all rows, as in the paper. The VAR of each segment shows "
             "what the knowledge of the segments alone is worth.",
+            f"Segments, {name.split()[0]}",
         )
         for kind, name in (("regular", "linear"), ("extreme", "monotonic with lags of their own"))
     ],
