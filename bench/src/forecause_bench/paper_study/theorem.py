@@ -123,9 +123,9 @@ def page(folder: Path) -> list[Block]:
         Lines(
             [
                 "Command: `python -m forecause_bench.paper_study.theorem`",
-                f"{NODES} variables, lag {MAX_LAG}, {ROWS:,} rows; one MLP per target, at most 2,000 "
-                f"steps; {len(runs)} of {wanted} fits ({SEEDS} seeds); a figure without ± is one "
-                "seed",
+                f"{NODES} variables, lag {MAX_LAG}, {ROWS:,} rows; one MLP per target, at most "
+                f"2,000 steps; {len(runs)} of {wanted} fits ({SEEDS} seeds); a figure "
+                "without ± is one seed",
                 "G: gradient energy, H: score energy; AUROC of the parents of a role against "
                 "candidates that are no parents at all; 0.5 is chance",
             ]
