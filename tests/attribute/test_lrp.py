@@ -5,13 +5,13 @@ import math
 import pytest
 import torch
 
-from forecause.forecast.rules import ATTN_LRP, CP_LRP
+from forecause.forecast.rules import ATTN_LRP, BALANCED_LRP, CP_LRP
 from forecause.networks.deep_transformer import DeepTransformerModel, Prior, _norm
 from forecause.networks.mlp import MLPModel
 from forecause.networks.settings import MLP, DeepTransformer
 from tensors import read
 
-RULES = {"lrp": ATTN_LRP, "cp-lrp": CP_LRP}
+RULES = {"lrp": ATTN_LRP, "balanced-lrp": BALANCED_LRP, "cp-lrp": CP_LRP}
 
 
 def through_linear(x, weight, out, relevance):
@@ -54,15 +54,17 @@ def explain_block(block, x, mask, relevance_out, rule):
     r_n2 = through_linear(n2, block.expand.weight, expanded, r_hidden)  # ReLU passes it on
     r_middle = r_middle + through_norm(middle, block.norm_network, n2, r_n2)
     r_x, r_mixed = r_middle * x / middle, r_middle * mixed / middle
+    if rule == "balanced-lrp":
+        r_x = r_x / 2
     r_joined = through_linear(joined, block.mix.weight, mixed, r_mixed)
     r_heard = r_joined.view(-1, heads, d).transpose(0, 1)
 
     products = weights[..., None] * v[:, None]  # (head, query, key, d)
     r_products = products / heard[:, :, None] * r_heard[:, :, None]
-    share = 0.5 if rule == "lrp" else 1.0
+    share = 1.0 if rule == "cp-lrp" else 0.5
     r_v = share * r_products.sum(1)
     r_q, r_k = torch.zeros_like(q), torch.zeros_like(k)
-    if rule == "lrp":
+    if rule != "cp-lrp":
         r_weights = 0.5 * r_products.sum(-1)
         seen = weights > 0
         finite = torch.where(seen, logits, torch.ones_like(logits))

@@ -55,6 +55,14 @@ def test_training_stops_when_the_held_out_loss_has_stalled(noise):
     assert model.steps < 2000
 
 
+def test_training_does_not_wait_for_its_next_look_once_its_time_is_up(noise):
+    early, late = noise
+    model = Constant(early.shape)
+    settings = TrainingSettings(max_steps=100_000, look_every=50_000)
+    train(model, FitData(early, late, seconds=0.0), settings)
+    assert model.steps == 1
+
+
 def ideal(windows):
     """The errors of forecasting noise by its mean, 0."""
     return windows.draw(np.arange(len(windows))).target ** 2

@@ -17,7 +17,7 @@ from forecause.attribute.of_variables import VariableRelevance
 from forecause.data.windows import Window
 from forecause.errors import InputError
 from forecause.forecast.forecaster import Floats, Forecaster
-from forecause.forecast.rules import ATTN_LRP, CP_LRP
+from forecause.forecast.rules import ATTN_LRP, BALANCED_LRP, CP_LRP
 
 
 def gradient(forecaster: Forecaster, window: Window) -> Floats:
@@ -43,6 +43,12 @@ def score(forecaster: Forecaster, window: Window) -> Floats:
 def attn_lrp(forecaster: Forecaster, window: Window) -> Floats:
     """AttnLRP: relevance flows through the softmax as well as through the values."""
     slopes = forecaster.jacobian(window.past, ATTN_LRP, domain=window.domain)
+    return slopes * window.past[:, None]
+
+
+def balanced_lrp(forecaster: Forecaster, window: Window) -> Floats:
+    """AttnLRP with the residual beside attention halved as attention is."""
+    slopes = forecaster.jacobian(window.past, BALANCED_LRP, domain=window.domain)
     return slopes * window.past[:, None]
 
 
@@ -111,6 +117,7 @@ READOUTS = {
     "score": Readout(score, power=2, direction=gradient, sums_targets=True),
     "input-gradient": Readout(input_times_gradient, power=1, sums_sources=True),
     "lrp": Readout(attn_lrp, power=1, sums_sources=True),
+    "balanced-lrp": Readout(balanced_lrp, power=1, sums_sources=True),
     "cp-lrp": Readout(cp_lrp, power=1, sums_sources=True),
     "attention": Readout(raw_attention, power=1, sums_sources=True),
     "rollout": Readout(attention_rollout, power=1, sums_sources=True),

@@ -30,7 +30,15 @@ PresetName = Literal["default", "paper", "paper-shallow", "quick", "sparse"]
 HeadName = Literal["mse", "gaussian", "mixture"]
 HeadChoice = Literal["mse", "gaussian", "mixture", "auto"]
 ReadoutName = Literal[
-    "gradient", "score", "input-gradient", "lrp", "cp-lrp", "attention", "rollout", "intervention"
+    "gradient",
+    "score",
+    "input-gradient",
+    "lrp",
+    "balanced-lrp",
+    "cp-lrp",
+    "attention",
+    "rollout",
+    "intervention",
 ]
 RuleName = Literal["auto", "fdr", "top-k", "global-top-k", "uniform"]
 ByName = Literal["score", "rank", "rank/sd"]
@@ -44,7 +52,7 @@ OWN_KINDS = "forecause.forecast.kinds"  # a layer above, imported when a forecas
 EVERY_HEAD: tuple[str, ...] = get_args(HeadName)
 EVERY_READOUT: tuple[str, ...] = get_args(ReadoutName)
 WITHOUT_ATTENTION = tuple(r for r in EVERY_READOUT if r not in ("attention", "rollout"))
-PLAIN_READOUTS = tuple(r for r in WITHOUT_ATTENTION if r not in ("lrp", "cp-lrp"))
+PLAIN_READOUTS = tuple(r for r in WITHOUT_ATTENTION if "lrp" not in r)
 
 
 _may_fetch = ContextVar("may_fetch", default=True)

@@ -59,7 +59,8 @@ class Block(nn.Module):
         normed = _norm(self.norm_attention, x, rules)
         value = scale_gradient(self._heads(self.value(normed)), rules.value)
         mixed = self.attention(normed, prior, asked, rules) @ value
-        x = x[:, -asked:] + self.mix(mixed.transpose(1, 2).flatten(2))
+        residual = scale_gradient(x[:, -asked:], rules.residual)
+        x = residual + self.mix(mixed.transpose(1, 2).flatten(2))
         hidden = activation(torch.relu, self.expand(_norm(self.norm_network, x, rules)), rules)
         return x + self.shrink(hidden)
 

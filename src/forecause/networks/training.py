@@ -86,7 +86,8 @@ def train(model: NetworkModule, fit_data: FitData, settings: TrainingSettings) -
                 (loss(part, size) * share).backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
             optimiser.step()
-            if step % settings.look_every and not schedule.is_last(step):
+            out_of_time = ranks.alone and fit_data.time_is_up(began)
+            if step % settings.look_every and not (schedule.is_last(step) or out_of_time):
                 continue
             fit_data.progress.step(f"training the {model.kind}", step / most)
             losses = _finite(_held_out_losses(model, watched, ranks), model.kind, step)

@@ -69,7 +69,8 @@ class TransformerModel(Separate):
         per_sd = self._per_sd(keys, parts, rules)
         weights = self._attention(tokens, keys, per_sd, domain, parts, rules)
         per_sd = per_sd if values is keys else self._per_sd(values, parts, rules)
-        x = tokens + self.mix(self._mixed(weights * per_sd, values, parts))
+        mixed = self.mix(self._mixed(weights * per_sd, values, parts))
+        x = scale_gradient(tokens, rules.residual) + mixed
         normed = _norm(self.norm_network, x, rules)
         x = x + self.shrink(activation(torch.relu, self.expand(normed), rules))
         out: Tensor = self.head(_norm(self.norm, x, rules))

@@ -1,0 +1,169 @@
+"""Which part of the LRP rule favours the own last value: python -m ...paper_study.isolate.
+
+Reads the trained weights of finished fits with one part of the rule at a time: halved attention,
+linearised norms and activations, a halved residual beside attention or beside the network.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from copy import deepcopy
+from pathlib import Path
+
+import numpy as np
+import torch
+from forecause.forecast.backward import Rules, activation, layer_norm, scale_gradient
+from forecause.forecast.models.deep_transformer import (
+    Block,
+    DeepTransformer,
+    DeepTransformerModel,
+    Prior,
+)
+from rich.console import Console
+from safetensors.torch import load_file
+from torch import Tensor
+
+from forecause.data.windows import Windows
+from forecause.forecast.forecaster import Forecaster
+from forecause.graph.axes import by_lag
+from forecause_bench.document import Block as DocumentBlock
+from forecause_bench.document import Heading, Lines, Table, Text, to_markdown
+from forecause_bench.paper_study.answers import Summary
+from forecause_bench.paper_study.queue import DEEP, Fit, in_order
+from forecause_bench.paper_study.scores import auroc, metrics, own_last_share, top_k
+from forecause_bench.paper_study.store import STORE, WHOLE, Array, StoredFit, packed, write
+from forecause_bench.paper_study.systems import recorded
+
+FOLDER = "isolated"
+READ = 150  # windows
+HALF, QUARTER = 0.5, 0.25
+RULES: dict[str, tuple[Rules, float]] = {  # and the factor on the residual beside the network
+    "nothing (input x gradient)": (Rules(), 1.0),
+    "linearised": (Rules(linearise=True), 1.0),
+    "attention halved": (Rules(query_key=QUARTER, value=HALF), 1.0),
+    "attention halved, linearised: AttnLRP": (Rules(QUARTER, HALF, linearise=True), 1.0),
+    "attention and its residual halved": (Rules(QUARTER, HALF, HALF), 1.0),
+    "attention and its residual halved, linearised: balanced": (
+        Rules(QUARTER, HALF, HALF, linearise=True),
+        1.0,
+    ),
+    "attention and both residuals halved, linearised": (
+        Rules(QUARTER, HALF, HALF, linearise=True),
+        HALF,
+    ),
+}
+
+
+def isolated(fit: Fit, weights: Path, windows_read: int = READ) -> dict[str, list[float]]:
+    """Mean |input x slope| under every rule, (target, source, lag) flattened."""
+    panel, _ = recorded(fit.rows, fit.seed, **fit.settings)
+    windows = Windows.of(panel, fit.settings["max_lag"])
+    model = DeepTransformer(layers=fit.layers).build(windows.shape)
+    model.load_state_dict(load_file(weights))
+    sample = windows.sample(windows_read, np.random.default_rng(fit.seed))
+    found = {}
+    for name, (rules, beside_network) in RULES.items():
+        asked = model if beside_network == 1.0 else _with_halved_networks(model)
+        found[name] = packed(_relevance(asked, sample, rules))
+    return found
+
+
+class Halved(Block):
+    """A block whose residual beside the network is halved in the backward pass too."""
+
+    def forward(self, x: Tensor, prior: Prior, asked: int, rules: Rules) -> Tensor:
+        normed = _norm(self.norm_attention, x, rules)
+        value = scale_gradient(self._heads(self.value(normed)), rules.value)
+        mixed = self.attention(normed, prior, asked, rules) @ value
+        residual = scale_gradient(x[:, -asked:], rules.residual)
+        middle = residual + self.mix(mixed.transpose(1, 2).flatten(2))
+        expanded = self.expand(_norm(self.norm_network, middle, rules))
+        hidden = activation(torch.relu, expanded, rules)
+        return scale_gradient(middle, HALF) + self.shrink(hidden)
+
+
+def page(store: Path) -> list[DocumentBlock]:
+    """Means over the fits that were read."""
+    files = sorted((store / FOLDER).glob("*.json"))
+    fits = [StoredFit.read(store / path.name) for path in files]
+    reads = [json.loads(path.read_text(encoding="utf-8"))["relevance"] for path in files]
+    body = []
+    for rule in RULES:
+        measured = [
+            _measured(np.array(read[rule]).reshape(fit.shape), fit)
+            for fit, read in zip(fits, reads, strict=True)
+        ]
+        columns = [Summary.of([one[place] for one in measured]) for place in range(3)]
+        body.append([Text(rule), *[Text(f"{c.mean:.3f}" if c else "") for c in columns]])
+    return [
+        Heading("Which part of the LRP rule favours the own last value", 1),
+        Lines(
+            [
+                "Command: `python -m forecause_bench.paper_study.isolate --weights FOLDER`",
+                f"{len(fits)} fits of four layers on systems with one graph, {READ} windows each: "
+                + ", ".join(path.stem for path in files),
+            ]
+        ),
+        Table(
+            ["what the backward pass does", "share of the own last value", "AUROC", "F1, top 3"],
+            body,
+        ),
+    ]
+
+
+def main() -> None:
+    """Read the fits that were not read yet, then write the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--store", type=Path, default=STORE)
+    parser.add_argument("--weights", type=Path, help="folder with the weights of the fits")
+    parser.add_argument("--most", type=int, help="stop after so many fits")
+    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks/paper-lrp-rule"))
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    missing = [fit for fit in in_order() if asked.weights and _wanted(fit, asked.store)]
+    for fit in missing[: asked.most]:
+        found = isolated(fit, asked.weights / f"{fit.name}.safetensors")
+        write(asked.store / FOLDER / f"{fit.name}.json", {"relevance": found})
+        Console().print(fit.name)
+    asked.out.mkdir(parents=True, exist_ok=True)
+    (asked.out / "table.md").write_text(to_markdown(page(asked.store)), encoding="utf-8")
+
+
+def _with_halved_networks(model: DeepTransformerModel) -> DeepTransformerModel:
+    """The same weights in blocks of the other kind."""
+    twin, tokens = deepcopy(model), model.max_lag * model.n_variables
+    for place, block in enumerate(model.blocks):
+        halved = Halved(tokens, model.settings)
+        halved.load_state_dict(block.state_dict())
+        twin.blocks[place] = halved
+    return twin
+
+
+def _wanted(fit: Fit, store: Path) -> bool:
+    """Finished, deep, without segments, and not read yet."""
+    one_graph = "segments" not in fit.settings and fit.layers == DEEP
+    done = (store / f"{fit.name}.json").exists()
+    return one_graph and done and not (store / FOLDER / f"{fit.name}.json").exists()
+
+
+def _relevance(model: Forecaster, sample: Windows, rules: Rules) -> Array:
+    sums = [
+        (model.jacobian(batch.past, rules).detach() * batch.past[:, None]).abs().sum(0)
+        for batch in sample.batches(64)
+    ]
+    return by_lag(torch.stack(sums).double().sum(0) / len(sample))
+
+
+def _measured(relevance: Array, fit: StoredFit) -> tuple[float, float, float]:
+    true = fit.truths[WHOLE]
+    f1 = metrics(top_k(relevance), true)["f1"]
+    return own_last_share(relevance, true), auroc(relevance, true), f1
+
+
+def _norm(norm: torch.nn.LayerNorm, x: Tensor, rules: Rules) -> Tensor:
+    return layer_norm(x, norm.weight, norm.bias, rules, norm.eps)
+
+
+if __name__ == "__main__":
+    main()

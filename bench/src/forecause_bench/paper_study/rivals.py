@@ -1,0 +1,91 @@
+"""Rivals on the systems of the fits: python -m forecause_bench.paper_study.rivals --store FOLDER.
+
+One file per system and seed in the store's folder `rivals`; a method that a file has is skipped, so
+that the quick ones can be run first: --methods var-fdr,granger.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from rich.console import Console
+
+from forecause.graph.lagged import LaggedGraph
+from forecause_bench.methods import find_method
+from forecause_bench.paper_study.queue import ROWS, Fit, in_order
+from forecause_bench.paper_study.store import RIVALS, STORE, edges_by_segment, write
+from forecause_bench.paper_study.systems import commit, recorded
+
+QUICK = ("var-fdr", "granger", "granger-pairwise", "random-oracle", "pcmci+", "pcmci", "forecause")
+
+
+def rival_file(fit: Fit) -> str:
+    """The name of the file of a system and seed."""
+    return f"{fit.system}_{fit.rows // 1000}k_seed{fit.seed}.json"
+
+
+def add_rivals(path: Path, fit: Fit, methods: Sequence[str]) -> None:
+    """Run what the file does not have yet, and write it after every method."""
+    found: dict[str, Any] = {"system": fit.system, "seed": fit.seed, "rows": fit.rows}
+    if path.exists():
+        found = json.loads(path.read_text(encoding="utf-8"))
+    missing = [name for name in methods if name not in found.get("methods", {})]
+    if not missing:
+        return
+    settings = fit.settings
+    panel, truth = recorded(fit.rows, fit.seed, **settings)
+    found |= {"truth": edges_by_segment(truth)}
+    found |= {"shape": [len(panel.variables), len(panel.variables), settings["max_lag"]]}
+    for name in missing:
+        began = time.process_time()
+        answer = find_method(name).answers(panel, settings["max_lag"], fit.seed, truth)[0]
+        seconds = round(time.process_time() - began, 1)
+        graphs = {name: answer.graph}
+        if name == "pcmci":
+            graphs["pcmci-fdr"] = at_false_discovery_rate(answer.graph)
+        for label, graph in graphs.items():
+            kept = {"seconds": seconds, "commit": commit(), "edges": edges_by_segment(graph)}
+            found.setdefault("methods", {})[label] = kept
+        write(path, found)
+        Console().print(f"{datetime.now(UTC):%H:%M:%S} {path.stem} {name} {seconds} s")
+
+
+def at_false_discovery_rate(graph: LaggedGraph, rate: float = 0.05) -> LaggedGraph:
+    """The edges that Benjamini-Hochberg keeps of those found at the same level without it.
+
+    No edge above the level could be kept, so their p-values need not be known, only their number.
+    """
+    edges = graph.edges.sort_values("p_value", kind="stable")
+    candidates = len(graph.variables) ** 2 * graph.max_lag
+    passed = edges["p_value"].to_numpy() <= rate * np.arange(1, len(edges) + 1) / candidates
+    kept = int(np.flatnonzero(passed)[-1]) + 1 if passed.any() else 0
+    return replace(graph, edges=edges.head(kept))
+
+
+def main() -> None:
+    """Run the rivals that are missing, in the order of the fits."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--store", type=Path, default=STORE)
+    parser.add_argument("--methods", default=",".join(QUICK))
+    parser.add_argument("--only", default="", help="only systems whose name holds this")
+    parser.add_argument("--rows", type=int, default=ROWS, help="the most rows of a system")
+    parser.add_argument("--inputs", type=int, default=125, help="the most variables times lags")
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    fits = [fit for fit in in_order() if asked.only in fit.system and fit.rows <= asked.rows]
+    systems = {rival_file(fit): fit for fit in fits if fit.inputs <= asked.inputs}
+    for name, fit in systems.items():
+        add_rivals(asked.store / RIVALS / name, fit, asked.methods.split(","))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,199 @@
+"""The study at the paper's size: the store, the rules, the tables."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from forecause_bench.document import to_markdown
+from forecause_bench.paper_study import causaltime, fit, isolate, page, queue, run, theorem
+from forecause_bench.paper_study.answers import Kind, Study, fit_metrics
+from forecause_bench.paper_study.fit import Course, run_fit
+from forecause_bench.paper_study.queue import Fit, in_order
+from forecause_bench.paper_study.rivals import add_rivals, at_false_discovery_rate
+from forecause_bench.paper_study.scores import (
+    auroc,
+    every_lag,
+    metrics,
+    own_last_share,
+    threshold,
+    top_k,
+)
+from forecause_bench.paper_study.store import STORE, WHOLE, StoredFit, stored_fits, write
+from forecause_bench.paper_study.systems import recorded
+from forecause_bench.rivals import run_baseline
+
+TINY = {"nodes": 3, "max_lag": 2, "in_degree": 1.0, "max_in_degree": 2}
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """Systems of three variables, and a training of two steps."""
+    monkeypatch.setitem(queue.SYSTEMS, "tiny", TINY)
+    monkeypatch.setitem(queue.SYSTEMS, "tiny-segments", {**TINY, "segments": 2})
+    for name, value in {"MOST_STEPS": 2, "COOLDOWN": 1, "LOOK_EVERY": 1, "BATCH": 16}.items():
+        monkeypatch.setattr(fit, name, value)
+    for name in ("WATCHED", "GLIMPSE", "READ_TOKENS", "SEGMENT_TOKENS", "SHIFTED"):
+        monkeypatch.setattr(fit, name, 20)
+
+
+def test_the_rules_choose_what_they_say():
+    scores = np.random.default_rng(0).random((4, 4, 3))
+    assert (top_k(scores, 2).sum((1, 2)) == 2).all()
+    assert top_k(scores, 1)[0].ravel()[scores[0].argmax()]
+    even = np.ones((4, 4, 3))
+    even[:, 0, 0] = 1.5
+    assert np.argwhere(threshold(even)).tolist() == [[i, 0, 0] for i in range(4)]
+
+
+def test_ranking_agrees_with_scikit_learn():
+    rng = np.random.default_rng(1)
+    scores, true = rng.integers(0, 9, (5, 5, 2)).astype(float), rng.random((5, 5, 2)) < 0.3
+    assert auroc(scores, true) == pytest.approx(roc_auc_score(true.ravel(), scores.ravel()))
+    assert causaltime.auroc(scores[..., 0], true[..., 0], self_links=True) == pytest.approx(
+        roc_auc_score(true[..., 0].ravel(), scores[..., 0].ravel())
+    )
+
+
+def test_a_pair_marked_at_every_lag_has_a_precision_of_one_over_the_lags():
+    true = np.zeros((3, 3, 5), dtype=bool)
+    true[0, 1, 2] = true[2, 0, 4] = True
+    assert metrics(every_lag(true), true)["precision"] == pytest.approx(1 / 5)
+    assert metrics(true, true) == {"precision": 1, "recall": 1, "f1": 1, "shd": 0}
+
+
+def test_the_own_last_value_counts_only_where_it_is_no_cause():
+    scores, true = np.zeros((2, 2, 1)), np.zeros((2, 2, 1), dtype=bool)
+    scores[0] = [[9.0], [1.0]]  # its own value is a cause here
+    scores[1] = [[3.0], [1.0]]
+    true[0, 0, 0] = True
+    assert own_last_share(scores, true) == pytest.approx(0.25)
+
+
+def test_hidden_variables_count_within_the_in_degree():
+    settings = {"nodes": 10, "max_lag": 2, "in_degree": 2.7, "max_in_degree": 3}
+    seen, all_seen = [], []
+    for seed in range(5):
+        panel, truth = recorded(100, seed, hidden=5, **settings)
+        assert panel.values.shape == (100, 10)
+        assert truth.variables == panel.variables
+        seen.append(len(truth))
+        all_seen.append(len(recorded(100, seed, **settings)[1]))
+    # Of 2.4 causes among 14 others, 9 can be seen; the self-links stay.
+    assert np.mean(seen) < 0.85 * np.mean(all_seen)
+
+
+def test_training_ends_when_edges_and_loss_stand_still():
+    def course(losses, edges):
+        return Course(list(range(len(losses))), losses, {"lrp": [np.array(e) for e in edges]})
+
+    same = [[0, 1, 2]] * 10
+    assert course([1.0, 0.9, 0.899, 0.898], [same] * 4).steady()
+    assert not course([1.0, 0.9, 0.8, 0.7], [same] * 4).steady(), "the loss still falls"
+    other = [[3, 4, 5]] * 10
+    assert not course([0.9, 0.9, 0.9], [same, same, other]).steady(), "the edges still change"
+    assert not course([0.9, 0.9], [same, same]).steady(), "too few looks"
+
+
+def test_a_fit_comes_back_from_its_file_as_it_was(tiny, tmp_path):
+    content = run_fit(Fit("tiny", rows=300), tmp_path / "weights" / "tiny.safetensors")
+    write(tmp_path / "tiny_seed0.json", content)
+    (stored,) = stored_fits(tmp_path)
+    assert stored.steps == 2
+    assert stored.shape == (3, 3, 2)
+    assert {"gradient", "lrp", "balanced-lrp", "cp-lrp", "intervention", "var"} <= set(
+        stored.readouts()
+    )
+    truth = recorded(300, 0, **Fit("tiny").settings)[1].adjacency.values
+    assert (stored.truths[WHOLE] == truth).all()
+    assert 0 <= fit_metrics(stored, "gradient")["f1"] <= 1
+    assert (tmp_path / "weights" / "tiny.safetensors").exists()
+
+
+def test_every_part_of_the_lrp_rule_can_be_read_by_itself(tiny, tmp_path):
+    tiny_fit = Fit("tiny", rows=300)
+    weights = tmp_path / "tiny.safetensors"
+    run_fit(tiny_fit, weights)
+    found = {name: np.array(read) for name, read in isolate.isolated(tiny_fit, weights, 30).items()}
+    assert list(found) == list(isolate.RULES)
+    plain, *others = found.values()
+    assert all((plain != other).any() for other in others)
+    both = found["attention and both residuals halved, linearised"]
+    balanced = found["attention and its residual halved, linearised: balanced"]
+    assert (both != balanced).any()
+
+
+def test_segments_are_scored_against_their_own_graphs(tiny, tmp_path):
+    fit_of_two = Fit("tiny-segments", rows=400)
+    write(tmp_path / "a_seed0.json", run_fit(fit_of_two))
+    stored = stored_fits(tmp_path)[0]
+    each = [
+        metrics(top_k(stored.relevance("lrp", name)), true)["f1"]
+        for name, true in stored.truths.items()
+    ]
+    assert len(each) == 2
+    assert fit_metrics(stored, "lrp")["f1"] == pytest.approx(np.mean(each))
+    add_rivals(tmp_path / "rivals" / "a.json", fit_of_two, ["var-fdr"])
+    kind = Kind("tiny-segments", rows=400)
+    assert Study(tmp_path).rival(kind, "var-fdr").seeds == 1, "one graph counts for every segment"
+
+
+def test_a_stopped_queue_goes_on_with_what_is_missing(monkeypatch, tmp_path):
+    done = []
+    monkeypatch.setattr(run, "in_order", lambda: [Fit("linear"), Fit("monotonic")])
+    monkeypatch.setattr(run, "run_fit", lambda fit, weights: done.append(fit.name) or {"a": 1})
+    monkeypatch.setattr("sys.argv", ["run", "--store", str(tmp_path), "--most", "1"])
+    run.main()
+    run.main()
+    assert done == ["linear_50k_seed0", "monotonic_50k_seed0"]
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_the_queue_names_every_fit_once_and_the_base_first():
+    names = [fit.name for fit in in_order()]
+    assert len(set(names)) == len(names)
+    assert names[0] == "linear_50k_seed0"
+    for system in ("linear", "mlp-concat", "noise-large", "hidden-10", "regular-2", "extreme-2"):
+        assert {f"{system}_50k_seed{seed}" for seed in range(3)} <= set(names)
+
+
+def test_pcmci_with_fdr_needs_no_second_search():
+    panel, _ = recorded(1500, 0, **{**TINY, "nodes": 5})
+    plain, corrected = (run_baseline(name, panel, 2, 0) for name in ("pcmci", "pcmci-fdr"))
+    keys = ["source", "target", "lag"]
+    found = at_false_discovery_rate(plain).edges[keys].values.tolist()
+    assert sorted(found) == sorted(corrected.edges[keys].values.tolist())
+
+
+def test_a_table_says_what_is_missing(tmp_path):
+    text = to_markdown(page.tables_page(Study(tmp_path)))
+    assert "Not fitted yet: linear, monotonic" in text
+
+
+def test_the_shape_of_the_noise_leaves_mean_and_variance_alone():
+    values, parents = theorem.draw(("shape",), seed=0, rows=20_000)
+    source, lag = parents["shape"][0]
+    cause, effect = np.roll(values[:, source], lag)[5:], values[5:, 0]
+    low, high = effect[cause < -1], effect[cause > 1]
+    assert abs(low.mean()) < 0.1
+    assert abs(high.mean()) < 0.1
+    assert low.var() == pytest.approx(high.var(), rel=0.15)
+    assert (low**3).mean() < -1 < 1 < (high**3).mean()
+
+
+def test_direction_is_asked_of_one_way_pairs_alone():
+    true = np.array([[False, True, True], [False, False, True], [True, False, False]])
+    scores = np.array([[0, 2.0, 0], [1, 0, 3], [5, 1, 0]])
+    assert causaltime.direction(scores, true) == 1.0
+    assert np.isnan(causaltime.direction(scores, true & true.T))
+
+
+def test_every_fit_of_the_committed_store_can_be_read():
+    for path in STORE.glob("*_seed*.json"):
+        stored = StoredFit.read(path)
+        assert stored.content["name"] == path.stem
+        assert stored.content["commit"]
+        assert 0 <= fit_metrics(stored, "lrp")["f1"] <= 1
+    for path in (STORE / "rivals").glob("*.json"):
+        assert json.loads(path.read_text(encoding="utf-8"))["methods"]
