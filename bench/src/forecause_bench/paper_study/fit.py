@@ -12,15 +12,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from forecause.forecast.models.deep_transformer import DeepTransformer
-from forecause.forecast.training.loop import backward
-from safetensors.torch import save_file
+from safetensors.numpy import save_file
 
 from forecause.attribute import relevance
 from forecause.data.windows import Window, Windows
 from forecause.forecast.forecaster import Forecaster, squared_errors
-from forecause.forecast.selection import seeded_build
 from forecause.graph.axes import by_lag
+from forecause.networks.network import Network
+from forecause.networks.settings import DeepTransformer
 from forecause_bench.paper_study.queue import Fit
 from forecause_bench.paper_study.store import WHOLE, edges_by_segment, packed
 from forecause_bench.paper_study.systems import commit, recorded
@@ -85,14 +84,15 @@ def run_fit(fit: Fit, weights: Path | None = None) -> dict[str, Any]:
     early, late = windows.split(0.2)
     domains = len(panel.domain_names) if fit.told_segment else 0
     settings = DeepTransformer(layers=fit.layers, domains=domains)
-    model = seeded_build(settings, windows.shape, fit.seed)
+    model = settings.seeded_build(windows.shape, fit.seed)
+    assert isinstance(model, Network)
     simulated = time.process_time()
     course, steps = train(model, early, late, fit.seed)
     trained = time.process_time()
     kept = _readouts(model, windows, fit.seed)
     if weights is not None:
         weights.parent.mkdir(parents=True, exist_ok=True)
-        save_file(model.state_dict(), weights)
+        save_file(model.state(), weights)
     coefficients, var_loss = _least_squares(early, late)
     kept["relevance"]["var"] = {WHOLE: packed(coefficients)}
     for code, name in enumerate(panel.domain_names):
@@ -124,16 +124,16 @@ def run_fit(fit: Fit, weights: Path | None = None) -> dict[str, Any]:
     }
 
 
-def train(model: Forecaster, early: Windows, late: Windows, seed: int) -> tuple[Course, int]:
+def train(model: Network, early: Windows, late: Windows, seed: int) -> tuple[Course, int]:
     """Adam at the published rate and batch; the rate falls to zero once nothing moves any more."""
     rng = np.random.default_rng(seed)
     watched, glimpse = late.sample(WATCHED, rng), late.sample(GLIMPSE, rng)
-    optimiser = torch.optim.Adam(model.parameters(), lr=RATE, fused=True)
+    optimiser = torch.optim.Adam(model.module.parameters(), lr=RATE, fused=True)
     batches, course, last = _shuffled(early, rng), Course(), MOST_STEPS
     for step in range(1, MOST_STEPS + 1):
         optimiser.param_groups[0]["lr"] = RATE * min(1.0, (last - step + 1) / COOLDOWN)
         optimiser.zero_grad()
-        backward(model, next(batches))
+        model.backward_pass(next(batches))
         optimiser.step()
         if step % LOOK_EVERY and step != last:
             continue
@@ -182,18 +182,23 @@ def _least_squares(early: Windows, late: Windows | None = None) -> tuple[Array, 
     gram: Any = 0.0
     cross: Any = 0.0
     for batch in early.batches(4096):
-        past = batch.past.double().flatten(1)
-        gram, cross = gram + past.T @ past, cross + past.T @ batch.target.double()
-    coefficients = torch.linalg.solve(gram, cross)  # (input, target); means are zero
+        past = _inputs(batch)
+        gram, cross = gram + past.T @ past, cross + past.T @ batch.target.astype(np.float64)
+    coefficients = np.linalg.solve(gram, cross)  # (input, target); means are zero
     shape = (len(cross.T), *early.shape)  # (target, step, source)
-    relevance_of = by_lag(coefficients.T.reshape(shape).square())
+    relevance_of = by_lag(np.square(coefficients.T.reshape(shape)))
     if late is None:
         return relevance_of, float("nan")
     errors = [
-        (batch.target - batch.past.double().flatten(1) @ coefficients).square()
+        np.square(batch.target - _inputs(batch) @ coefficients)
         for batch in late.batches(4096)
     ]
-    return relevance_of, float(torch.cat(errors).mean())
+    return relevance_of, float(np.concatenate(errors).mean())
+
+
+def _inputs(batch: Window) -> Array:
+    """(window, step * source)."""
+    return batch.past.reshape(len(batch), -1).astype(np.float64)
 
 
 def _top(scores: Array) -> Array:

@@ -13,20 +13,18 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from forecause.forecast.backward import Rules, activation, layer_norm, scale_gradient
-from forecause.forecast.models.deep_transformer import (
-    Block,
-    DeepTransformer,
-    DeepTransformerModel,
-    Prior,
-)
 from rich.console import Console
-from safetensors.torch import load_file
+from safetensors.numpy import load_file
 from torch import Tensor
 
 from forecause.data.windows import Windows
 from forecause.forecast.forecaster import Forecaster
+from forecause.forecast.rules import Rules
 from forecause.graph.axes import by_lag
+from forecause.networks.backward import activation, layer_norm, scale_gradient
+from forecause.networks.deep_transformer import Block, DeepTransformerModel, Prior
+from forecause.networks.network import Network
+from forecause.networks.settings import DeepTransformer
 from forecause_bench.document import Block as DocumentBlock
 from forecause_bench.document import Heading, Lines, Table, Text, to_markdown
 from forecause_bench.paper_study.answers import Summary
@@ -60,7 +58,8 @@ def isolated(fit: Fit, weights: Path, windows_read: int = READ) -> dict[str, lis
     panel, _ = recorded(fit.rows, fit.seed, **fit.settings)
     windows = Windows.of(panel, fit.settings["max_lag"])
     model = DeepTransformer(layers=fit.layers).build(windows.shape)
-    model.load_state_dict(load_file(weights))
+    assert isinstance(model, Network)
+    model.load_state(load_file(weights))
     sample = windows.sample(windows_read, np.random.default_rng(fit.seed))
     found = {}
     for name, (rules, beside_network) in RULES.items():
@@ -130,14 +129,15 @@ def main() -> None:
     (asked.out / "table.md").write_text(to_markdown(page(asked.store)), encoding="utf-8")
 
 
-def _with_halved_networks(model: DeepTransformerModel) -> DeepTransformerModel:
+def _with_halved_networks(model: Network) -> Network:
     """The same weights in blocks of the other kind."""
-    twin, tokens = deepcopy(model), model.max_lag * model.n_variables
-    for place, block in enumerate(model.blocks):
-        halved = Halved(tokens, model.settings)
+    twin, tokens = deepcopy(model.module), model.max_lag * model.n_variables
+    assert isinstance(twin, DeepTransformerModel)
+    for place, block in enumerate(twin.blocks):
+        halved = Halved(tokens, twin.settings)
         halved.load_state_dict(block.state_dict())
         twin.blocks[place] = halved
-    return twin
+    return Network(twin)
 
 
 def _wanted(fit: Fit, store: Path) -> bool:
@@ -149,10 +149,10 @@ def _wanted(fit: Fit, store: Path) -> bool:
 
 def _relevance(model: Forecaster, sample: Windows, rules: Rules) -> Array:
     sums = [
-        (model.jacobian(batch.past, rules).detach() * batch.past[:, None]).abs().sum(0)
+        np.abs(model.jacobian(batch.past, rules) * batch.past[:, None]).sum(0)
         for batch in sample.batches(64)
     ]
-    return by_lag(torch.stack(sums).double().sum(0) / len(sample))
+    return by_lag(np.stack(sums).astype(np.float64).sum(0) / len(sample))
 
 
 def _measured(relevance: Array, fit: StoredFit) -> tuple[float, float, float]:

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from forecause.forecast.models.mlp import MLP
 from rich.console import Console
 from scipy.special import expit
 
@@ -28,6 +27,7 @@ from forecause.config import ForecastOptions
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows
 from forecause.forecast.selection import FitContext, fit_best
+from forecause.networks.settings import MLP
 from forecause_bench.document import Block, Heading, Lines, Paragraph, Table, Text, to_markdown
 from forecause_bench.paper_study.answers import Summary
 from forecause_bench.paper_study.scores import auroc
