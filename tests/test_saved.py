@@ -105,7 +105,8 @@ def with_regimes(tmp_path_factory):
     hours = pd.date_range("2024-01-01", periods=300, freq="h")
     table = pd.DataFrame(chain(300), columns=list("abc"), index=hours)
     table["mood"] = ["good", "bad", "none"] * 100
-    found = fc.discover(table, max_lag=1, forecaster="linear", regimes=2, labels=["mood"])
+    read = fc.read(table, labels=["mood"])
+    found = fc.discover(read, max_lag=1, forecaster="linear", regimes=2)
     return found.save(tmp_path_factory.mktemp("runs") / "run")
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy.typing as npt
 
 from forecause.config import ForecasterSpec
+from forecause.errors import InputError
 from forecause.forecast.choice import Member
 from forecause.forecast.forecaster import Forecaster, ForecasterSettings
 from forecause.networks.settings import TrainedSettings
@@ -19,11 +20,12 @@ def rebuilt(
     settings: Mapping[str, Any],
     weights: Mapping[str, npt.NDArray[Any]],
 ) -> Forecaster:
-    """The forecaster with its weights. Settings can describe a network of any size: one is built
-    only if the weights of the file fill it."""
-    spec = ForecasterSpec.named(kind)(**settings)
-    assert isinstance(spec, ForecasterSettings), f"{kind} cannot be built"
-    if has_network(spec):
+    """The forecaster with its weights. Settings can describe one of any size: it is built only if
+    the weights of the file fill it."""
+    spec = _named(kind, settings)
+    leaves = list(_leaves(spec))
+    _check_parts(leaves, weights)
+    if any(isinstance(leaf, TrainedSettings) for leaf in leaves):
         from forecause.networks.outline import check_size
 
         check_size(spec, shape, weights)
@@ -32,14 +34,30 @@ def rebuilt(
     return forecaster
 
 
-def has_network(spec: ForecasterSpec) -> bool:
-    """Whether a forecaster is a network, or one of its members is."""
-    if isinstance(spec, TrainedSettings):
-        return True
-    parts = getattr(spec, "members", None) or getattr(spec, "parts", None) or {}
-    members = parts.values() if isinstance(parts, dict) else ()
-    return any(
-        has_network(ForecasterSpec.named(part.kind)(**part.settings))
-        for part in members
-        if isinstance(part, Member)
-    )
+def _named(kind: str, settings: Mapping[str, Any]) -> ForecasterSettings:
+    spec = ForecasterSpec.named(kind)(**settings)
+    assert isinstance(spec, ForecasterSettings), f"{kind} cannot be built"
+    return spec
+
+
+def _leaves(spec: ForecasterSettings) -> Iterator[ForecasterSettings]:
+    """The settings of a forecaster, or of the members that it is made of."""
+    parts = getattr(spec, "members", None) or getattr(spec, "parts", None)
+    if not isinstance(parts, Mapping):
+        yield spec
+        return
+    for part in parts.values():
+        assert isinstance(part, Member)
+        yield from _leaves(_named(part.kind, part.settings))
+
+
+def _check_parts(
+    leaves: Iterable[ForecasterSettings], weights: Mapping[str, npt.NDArray[Any]]
+) -> None:
+    """A closed form has arrays of its own for every domain, and a number for every term."""
+    numbers = sum(values.size for values in weights.values())
+    for leaf in leaves:
+        if isinstance(leaf, TrainedSettings):
+            continue
+        if leaf.domains > len(weights) or leaf.features(1) > numbers:
+            raise InputError("the settings describe a network of endless parts")

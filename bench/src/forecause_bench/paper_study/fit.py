@@ -190,8 +190,7 @@ def _least_squares(early: Windows, late: Windows | None = None) -> tuple[Array, 
     if late is None:
         return relevance_of, float("nan")
     errors = [
-        np.square(batch.target - _inputs(batch) @ coefficients)
-        for batch in late.batches(4096)
+        np.square(batch.target - _inputs(batch) @ coefficients) for batch in late.batches(4096)
     ]
     return relevance_of, float(np.concatenate(errors).mean())
 
