@@ -90,10 +90,12 @@ def _runs_of_every_kind():
         place=np.repeat(["x", "y"], 120), who=np.repeat(["p", "q", "r"], 80)
     )
     return [
-        fc.discover(labels, max_lag=1, forecaster="linear", labels=["mood"]),
+        fc.discover(fc.read(labels, labels=["mood"]), max_lag=1, forecaster="linear"),
         fc.discover(domains, max_lag=1, domain="place", series="who", forecaster="linear"),
         fc.discover(dated, max_lag=1, forecaster="linear", regimes=2),
-        fc.discover(dated, max_lag=2, head="gaussian", forecaster="mlp", preset="quick"),
+        fc.discover(
+            dated, max_lag=2, forecaster=fc.MLP(head="gaussian").trained_with(max_steps=1000)
+        ),
     ]
 
 
