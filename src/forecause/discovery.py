@@ -41,13 +41,15 @@ class Discovery(Result):
     relevance : xarray.Dataset
         Statistics of every candidate over (target, source, lag).
     forecaster : Forecaster
-        What was fitted; `forecast` and `effect` ask it.
+        What each target keeps and what decided its edges.
     losses : pandas.DataFrame
         Held-out squared error per variable and candidate, and which was chosen.
     config : Config
         Everything that was asked for.
-    alerts : tuple of Alert
-        Reasons for doubt; empty is good.
+    findings : tuple of Finding
+        What the diagnosis saw; empty is good.
+    causal : Causal
+        Every target fitted again on its causes; `forecast`, `effect` and `simulate_do` ask it.
 
     Examples
     --------

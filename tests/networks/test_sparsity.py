@@ -1,3 +1,5 @@
+from typing import get_args
+
 import numpy as np
 import pytest
 import torch
@@ -5,7 +7,7 @@ from torch import nn
 
 import forecause as fc
 from fitted import preset_settings
-from forecause.config import ForecasterSpec
+from forecause.config import ForecasterName, ForecasterSpec
 from forecause.forecast.forecaster import FitData, squared_errors
 from forecause.forecast.rules import PLAIN
 from forecause.networks.mlp import MLPModel
@@ -162,7 +164,7 @@ def test_targets_stop_together_so_that_their_slopes_can_be_compared():
 
 
 def test_the_preset_is_for_networks_and_default_ones_stay_as_they_are():
-    for kind in set(ForecasterSpec.known) - {"auto"}:
+    for kind in set(get_args(ForecasterName)) - {"auto"}:
         default, sparse = (preset_settings(kind, preset) for preset in ("default", "sparse"))
         assert getattr(default, "sparsity", ()) == ()
         if ForecasterSpec.known[kind].can_be_sparse:

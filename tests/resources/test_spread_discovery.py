@@ -16,6 +16,7 @@ from forecause.errors import InputError
 from forecause.method import Run, run_method
 from forecause.networks import by_blocks
 from forecause.regression import screen
+from forecause.resources import fitting
 from forecause.resources.over_ray import RayHelpers
 from forecause.resources.workers import WorkerDied
 from forecause.work_sharing import helped_by, parallel_map
@@ -109,6 +110,7 @@ class TestNetworks:
 
     def test_blocks_of_targets(self, ray, tmp_path, monkeypatch):
         monkeypatch.setattr(by_blocks, "TARGETS_TOGETHER", 2)
+        monkeypatch.setattr(fitting, "TARGETS_TOGETHER", 2)
         self.assert_spread(ray, {"forecaster": self.MLP}, "_of_block", tmp_path / "dead")
 
     def test_weights_of_the_penalty(self, ray):

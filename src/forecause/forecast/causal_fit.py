@@ -35,6 +35,7 @@ from forecause.forecast.refit import (
     with_labels,
 )
 from forecause.forecast.trees import Trees
+from forecause.networks.settings import TrainedSettings
 from forecause.progress import QUIET, Progress
 from forecause.regression.p_values import clearly_better
 
@@ -86,10 +87,11 @@ class Refit:
         kind, network = _asked_kind(options), None
         if kind in CLOSED_FORMS:
             learned = set()
-        elif kind not in ("auto", "dictionary", "trees"):
+        elif issubclass(ForecasterSpec.every().get(kind, ForecasterSpec), TrainedSettings):
             network = _mlp(options)
         forms = CLOSED_FORMS[:1] if kind == "linear" else CLOSED_FORMS
-        joint = frozenset(c for c in columns if own[c] in learned)
+        has_causes = causes.anywhere.any((1, 2))
+        joint = frozenset(c for c in columns if own[c] in learned and has_causes[c])
         return cls(windows, early, late, causes, joint, network, forms, **context)
 
     def trial(self) -> tuple[CausalForecaster, dict[int, str]]:

@@ -41,6 +41,8 @@ GLOSSARY = {
     "sd_rank": "Standard deviation of that place.",
     "sign_consistency": "1: always the same direction; 0: as often up as down.",
     "stability": "Share of repetitions in which the edge was found.",
+    "decided_by": "The forecaster that the target keeps, whose tests decided; or the rule, where "
+    "edges are chosen by relevance.",
     "domains": "The domains or regimes in which the edge was found.",
     "mark": "--> a cause; o-> perhaps a hidden common cause; <-> a hidden common cause; o-o and "
     "x-x without a known direction.",
