@@ -3,6 +3,7 @@
 import tracemalloc
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import given, settings
@@ -205,3 +206,11 @@ def test_near_and_distant_windows_are_standardised_alike(chosen, dtype, layout):
 def test_no_window_is_a_batch_of_none():
     windows = Windows.of(panel(noise(50)), 2)
     assert windows.draw(np.array([], dtype=np.int64)).rows.shape == (0, 3, 3)
+
+
+def test_the_first_row_behind_the_window_is_a_possible_one():
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 2)), columns=["a", "b"])
+    table["wanted"] = np.arange(30) < 25  # rows 2 to 24 have two rows before them
+    windows = Windows.of(Panel.of(table, rows="wanted"), 2)
+    assert windows.rows.tolist() == [*range(2, 25)]
+    assert windows.lost_share == 0.0
