@@ -6,7 +6,7 @@ CODE := src tests bench tools conftest.py docs/conf.py
 
 BROWSER := .venv/.browser
 
-.PHONY: setup demo test lint types tests docs screenshots soak bench paper paper-half release clean
+.PHONY: setup demo test lint types tests docs screenshots soak mutants bench paper paper-half release clean
 
 setup: $(READY)
 
@@ -51,6 +51,10 @@ screenshots: $(BROWSER)
 # Malformed inputs and interruptions by the thousand; a short form is part of `tests`.
 soak: $(READY)
 	OMP_NUM_THREADS=1 PYTHONPATH=tests nice $(BIN)/python -m soak
+
+# Changes one place of the code at a time and lists the changes that no test notices; hours.
+mutants: $(READY)
+	nice $(BIN)/python tools/mutants.py
 
 bench: $(READY)
 	$(BIN)/forecause bench linear

@@ -467,3 +467,35 @@ def test_tables_mark_names_that_a_spreadsheet_would_run(run, tmp_path):
     for name in ("f.csv", "e.csv"):
         cells = set(pd.read_csv(tmp_path / name)["variable"])
         assert cells == {"'=1+1", "'@SUM(A1)", "'-c"}
+
+
+@pytest.fixture(scope="module")
+def cafe(tmp_path_factory):
+    table = pd.DataFrame(chain(200), columns=["café", "b", "c"])
+    return fc.discover(table, max_lag=1, forecaster="linear").save(
+        tmp_path_factory.mktemp("c") / "r"
+    )
+
+
+def _elsewhere(*words, **changes):
+    """The command in a process of its own; a stream can be any file."""
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    streams |= {name: changes.pop(name) for name in streams if name in changes}
+    command = [sys.executable, "-m", "forecause", *map(str, words)]
+    return subprocess.run(command, env=os.environ | changes, timeout=600, **streams)
+
+
+def test_a_plain_locale_shows_every_name(cafe):
+    ended = _elsewhere("forecast", cafe, "--steps", 1, LC_ALL="C", PYTHONUTF8="0")
+    assert ended.returncode == 0
+    assert "café" in ended.stdout.decode("utf-8")
+
+
+def test_output_to_a_full_device_is_one_sentence(cafe):
+    with open("/dev/full", "wb") as full:
+        ended = _elsewhere("forecast", cafe, "--steps", 1, "--json", stdout=full)
+        silent = _elsewhere("forecast", cafe, "--steps", 1, stdout=full, stderr=full)
+    assert (ended.returncode, silent.returncode) == (2, 2)
+    assert ended.stderr == (
+        b"forecause: the system refuses to read or to write: No space left on device.\n"
+    )

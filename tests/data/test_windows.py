@@ -4,6 +4,7 @@ import tracemalloc
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -255,3 +256,11 @@ def test_a_table_too_large_to_be_kept_is_drawn_alike(monkeypatch):
     parts = np.concatenate([batch.rows for batch in streamed.batches(16)])
     np.testing.assert_array_equal(parts, expected)
     np.testing.assert_array_equal(streamed.whole().rows, expected)
+
+
+def test_the_first_row_behind_the_window_is_a_possible_one():
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 2)), columns=["a", "b"])
+    table["wanted"] = np.arange(30) < 25  # rows 2 to 24 have two rows before them
+    windows = Windows.of(Panel.of(table, rows="wanted"), 2)
+    assert windows.rows.tolist() == [*range(2, 25)]
+    assert windows.lost_share == 0.0

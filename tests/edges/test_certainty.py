@@ -8,7 +8,7 @@ import xarray as xr
 
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows
-from forecause.edges.certainty import KNOT_QUANTILES, certainty, grade
+from forecause.edges.certainty import KNOT_QUANTILES, _smaller, certainty, grade
 from forecause.graph.axes import labelled_together
 from forecause.regression.robust import wald_p_values
 from forecause.regression.splines import curve_features
@@ -72,3 +72,9 @@ def test_grades_are_words_for_the_certainty() -> None:
     assert [grade(sure) for sure in (0.99, 0.9, 0.5, float("nan"))] == [
         *("firm", "likely", "tentative", "tentative")
     ]
+
+
+def test_the_smaller_of_two_p_values_counts_twice() -> None:
+    line, curve = np.array([0.01, 0.2, 0.9]), np.array([0.03, 0.1, 0.8])
+    np.testing.assert_allclose(_smaller(line, curve), [0.02, 0.2, 1.0])
+    assert _smaller(line, line) is line  # where curves were not tried, there is one test

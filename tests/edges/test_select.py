@@ -11,6 +11,7 @@ from forecause.edges.select import (
     discounted,
     false_discovery,
     global_top_k,
+    target_shares,
     top_k,
     uniform,
 )
@@ -159,3 +160,8 @@ def test_a_table_without_links_gets_one_no_more_often_than_the_usual_level_says(
         q = link_q_values(p_values)[~np.eye(10, dtype=bool)]
         drawn.append((q <= accepted_share(link_q_values(p_values), 0.05, 0.1)).any())
     assert np.mean(drawn) < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 1000)
+
+
+def test_a_negative_score_takes_nothing_from_the_shares_of_others():
+    scores = xr.DataArray([[[3.0], [-5.0]], [[1.0], [1.0]]], dims=AXES)
+    np.testing.assert_allclose(target_shares(scores).values[:, :, 0], [[1, 0], [0.5, 0.5]])

@@ -271,3 +271,12 @@ def test_a_lag_window_beyond_all_memory_is_refused(ask):
     graph = LaggedGraph.from_edges(["a", "b"], 10**9, [("a", "b", 10**9)])
     with pytest.raises(InputError, match="2 variables and 1000000001 lags"):
         ask(graph)
+
+
+@pytest.mark.parametrize(("true_lag", "accuracy"), [(2, 1.0), (1, 0.0)])
+def test_the_lag_that_counts_is_the_strongest_of_a_pair(true_lag, accuracy):
+    truth = LaggedGraph.from_edges(ABC, 2, [("A", "B", true_lag)])
+    predicted = LaggedGraph.from_edges(ABC, 2, [("A", "B", 1, 0.1), ("A", "B", 2, 0.9)])
+    found = score_graph(predicted, truth)["lagged"]
+    assert found["lag_accuracy"] == accuracy
+    assert found["lag_set_accuracy"] == 0.0

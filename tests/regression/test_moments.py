@@ -79,3 +79,13 @@ def test_the_lowest_place_of_a_valley_is_found(left, right, steps):
     )
     valley = [*down[::-1].tolist(), 0, *up.tolist()]
     assert lowest(valley.__getitem__, len(valley)) == left
+
+
+def test_moments_without_a_part_are_those_of_the_rest(chain_windows):
+    every = moments_of(chain_windows)
+    early, late = chain_windows.split(0.3)
+    left, own = every.without(moments_of(late)), moments_of(early)
+    assert left.count == own.count == len(early)
+    for name in ("gram", "cross", "square"):
+        expected = np.asarray(getattr(own, name))
+        np.testing.assert_allclose(np.asarray(getattr(left, name)), expected, atol=1e-6)

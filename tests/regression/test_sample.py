@@ -37,3 +37,9 @@ def test_blocks_cover_everything_once(chain_windows):
     np.testing.assert_array_equal(
         np.concatenate([block.rows[0] for block in blocks]), np.concatenate(list(sample.rows))
     )
+
+
+def test_fewer_windows_are_always_the_same_ones(chain_windows):
+    sample = sample_of(chain_windows)
+    once, again = (next(sample.at_most(100).batches(10_000)) for _ in range(2))
+    np.testing.assert_array_equal(np.asarray(once), np.asarray(again))

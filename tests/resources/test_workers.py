@@ -3,8 +3,10 @@
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -156,3 +158,33 @@ def test_without_ray_its_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtra, match=r"forecause\[ray\]"):
         list(fan_out(errands.square, [1], Workers(ray="local")))
+
+
+@pytest.mark.skipif(
+    find_spec("ray") is None or sys.platform != "linux", reason="needs the extra 'ray', and /proc"
+)
+def test_what_ray_starts_ends_with_a_process_that_is_killed():
+    script = (
+        "from forecause.resources.over_ray import connect, _WATCHERS; import time\n"
+        "from forecause.resources.workers import Workers\n"
+        "connect(Workers(2, 'local')); print(_WATCHERS[0].args[-1], flush=True); time.sleep(600)"
+    )
+    there = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    driver = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env=there
+    )
+    mark = driver.stdout.readline().strip().encode()
+
+    def left():
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if mark in (process / "environ").read_bytes().split(b"\0"):
+                    found.append(int(process.name))
+        return [one for one in found if errands.is_alive(one)]
+
+    assert len(left()) > 2
+    driver.kill()
+    driver.wait()
+    driver.stdout.close()
+    errands.wait_until(lambda: not left(), 300)

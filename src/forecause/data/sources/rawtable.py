@@ -153,9 +153,8 @@ def _unmasked(array: Array) -> Array:
     """A plain array with missing cells where others are masked; text of known letters alone."""
     if isinstance(array, np.ma.MaskedArray) and array.dtype.kind != "c":
         numeric = array.dtype.kind in "fiub"
-        array = np.ma.filled(
-            array.astype(np.float64 if numeric else object), np.nan if numeric else None
-        )
+        plain = array.astype(np.float64 if numeric else object)
+        array = np.ma.filled(plain, np.nan if numeric else None)
     if array.dtype.kind == "U" and array.size:
         letters = np.dtype(np.uint32).newbyteorder(array.dtype.byteorder)
         if np.ascontiguousarray(array).view(letters).max() > sys.maxunicode:
