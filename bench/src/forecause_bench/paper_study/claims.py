@@ -14,7 +14,7 @@ import numpy as np
 from forecause_bench.document import Block, Heading, Paragraph, Table, Text
 from forecause_bench.paper_study.answers import Kind, Study, Summary, ceiling
 from forecause_bench.paper_study.readout_study import with_interventions
-from forecause_bench.paper_study.scores import metrics, threshold, top_k
+from forecause_bench.paper_study.scores import every_lag, metrics, threshold, top_k
 from forecause_bench.paper_study.store import StoredFit
 
 SEEDS = 3
@@ -115,7 +115,10 @@ WELL_USED = {
     "PCMCI+": _rival("pcmci+"),
     "VAR_with_FDR": _rival("var-fdr"),
 }
-AS_PUBLISHED = {"PCMCI_at_5_%": _rival("pcmci"), "Granger": _rival("granger")}
+AS_PUBLISHED = {
+    "PCMCI_at_5_%": _rival("pcmci"),
+    "Granger,_all_lags": lambda study, kind: study.rival(kind, "granger", change=every_lag),
+}
 
 CLAIMS = (
     Claim(
