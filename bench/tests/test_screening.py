@@ -42,7 +42,7 @@ def test_they_are_what_a_network_reads(many, graph):
     windows = Windows.of(many.panel, 9)
     plan = Plan({"mlp": Share(seconds=60.0, steps=1)})
     network = fit_forecaster("mlp", windows, plan=plan).forecaster
-    by_lag = network.read_mask.flip(1).transpose(1, 2)  # (target, source, lag)
+    by_lag = network.module.read_mask.flip(1).transpose(1, 2)  # (target, source, lag)
     assert (graph.adjacency.values == by_lag.numpy()).all()
 
 
