@@ -11,6 +11,8 @@ import pytest
 
 import forecause as fc
 from forecause.edges.knowledge import read_knowledge
+from forecause.forecast.choice import PerTargetChoice
+from forecause.forecast.rebuilding import rebuilt
 from systems import chain
 
 GB = 2**30
@@ -138,3 +140,17 @@ def test_a_graph_of_more_candidates_than_fit_is_refused(tmp_path):
     (tmp_path / "graph.json").write_text(json.dumps(graph))
     with pytest.raises(fc.InputError, match="20,000 variables and 5 lags is too large"):
         fc.load_graph(tmp_path / "graph.json")
+
+
+def test_members_are_no_larger_than_their_weights():
+    shape = (1, 3)
+    each = {"mlp": fc.MLP(hidden=4).build(shape), "linear": fc.Linear().build(shape)}
+    choice = PerTargetChoice.of(["mlp", "linear", "linear"], each)
+    settings, weights = choice.settings.model_dump(mode="json"), choice.state()
+    again = rebuilt("auto", shape, settings, weights).state()
+    assert all((again[name] == weights[name]).all() for name in weights)
+    for kind, larger in (("mlp", {"hidden": 10**6}), ("linear", {"domains": 10**9})):
+        changed = json.loads(json.dumps(settings))
+        changed["members"][kind]["settings"] |= larger
+        with pytest.raises(fc.InputError, match="the settings describe a"):
+            rebuilt("auto", shape, changed, weights)

@@ -25,10 +25,11 @@ def rebuilt(
     spec = _named(kind, settings)
     leaves = list(_leaves(spec))
     _check_parts(leaves, weights)
-    if any(isinstance(leaf, TrainedSettings) for leaf in leaves):
+    networks = [leaf for leaf in leaves if isinstance(leaf, TrainedSettings)]
+    if networks:
         from forecause.networks.outline import check_size
 
-        check_size(spec, shape, weights)
+        check_size(networks, shape, weights)
     forecaster = spec.build(shape)
     forecaster.load_state(weights)
     return forecaster

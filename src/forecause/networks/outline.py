@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy.typing as npt
@@ -10,8 +10,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from forecause.errors import InputError
-from forecause.forecast.forecaster import Forecaster, ForecasterSettings
-from forecause.networks.network import Network
+from forecause.networks.network import NetworkModule
+from forecause.networks.settings import TrainedSettings
 
 CALLS, CALLS_PER_TENSOR = 2_000, 100  # of torch while a network is built, at most
 SPARE = 2**24  # bytes that may be built beyond those of the file
@@ -19,34 +19,22 @@ OF_KNOWN_SIZE = ("chronos",)  # whose size is that of weights which are there al
 
 
 def check_size(
-    spec: ForecasterSettings, shape: tuple[int, int], weights: Mapping[str, npt.NDArray[Any]]
+    networks: Iterable[TrainedSettings],
+    shape: tuple[int, int],
+    weights: Mapping[str, npt.NDArray[Any]],
 ) -> None:
-    """Refuse settings of a larger network than the weights fill.
+    """Refuse settings of larger networks than the weights fill.
 
-    It is built without memory, where tensors have shapes alone.
+    They are built without memory, where tensors have shapes alone.
     """
-    if spec.kind in OF_KNOWN_SIZE:
-        return
     with torch.device("meta"), _Counted(CALLS + CALLS_PER_TENSOR * len(weights)):
-        outline = spec.build(shape)
-    if _bytes(outline) > 2 * sum(values.nbytes for values in weights.values()) + SPARE:
+        size = sum(_bytes(one.module(shape)) for one in networks if one.kind not in OF_KNOWN_SIZE)
+    if size > 2 * sum(values.nbytes for values in weights.values()) + SPARE:
         raise InputError("the settings describe a larger network than the saved weights fill")
 
 
-def _bytes(outline: Forecaster) -> int:
-    """Of the networks in a forecaster."""
-    return sum(
-        tensor.numel() * tensor.element_size()
-        for network in _networks(outline)
-        for tensor in network.module.state_dict().values()
-    )
-
-
-def _networks(forecaster: Forecaster) -> Iterator[Network]:
-    if isinstance(forecaster, Network):
-        yield forecaster
-    for member in forecaster.members.values():
-        yield from _networks(member)
+def _bytes(outline: NetworkModule) -> int:
+    return sum(tensor.numel() * tensor.element_size() for tensor in outline.state_dict().values())
 
 
 class _Counted(TorchFunctionMode):
