@@ -90,7 +90,7 @@ class Refit:
         elif issubclass(ForecasterSpec.every().get(kind, ForecasterSpec), TrainedSettings):
             network = _mlp(options)
         forms = CLOSED_FORMS[:1] if kind == "linear" else CLOSED_FORMS
-        has_causes = causes.anywhere.reshape(len(causes.anywhere), -1).any(axis=1)
+        has_causes = np.asarray(causes.anywhere.reshape(len(causes.anywhere), -1).any(axis=1))
         joint = frozenset(c for c in columns if own[c] in learned and has_causes[c])
         return cls(windows, early, late, causes, joint, network, forms, **context)
 
