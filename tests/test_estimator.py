@@ -65,7 +65,7 @@ def test_predictions_of_seasons_trends_and_differences_are_in_the_datas_units():
     values[:, 0] += 50 + 10 * np.sin(2 * np.pi * hours / 24)
     values[:, 1] += np.cumsum(rng.normal(size=800))
     table = pd.DataFrame(values, columns=list("abc"))
-    for options in ({"season": [24]}, {"difference": True}):
+    for options in ({"season": [24]}, {"config": fc.Config(difference=True)}):
         found = fc.CausalDiscovery(1, forecaster="linear", options=options).fit(table)
         errors = table.to_numpy() - found.predict(table)
         assert np.nanstd(errors[:, 0]) < 5
@@ -93,7 +93,8 @@ def test_without_a_fit_there_is_nothing_to_ask():
 
 
 def test_scikit_learns_checks_that_make_sense_for_series():
-    quick = fc.CausalDiscovery(1, forecaster="linear", options={"season": "none", "trend": "none"})
+    options = {"season": "none", "config": fc.Config(trend="none")}
+    quick = fc.CausalDiscovery(1, forecaster="linear", options=options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         checks = {

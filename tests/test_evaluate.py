@@ -3,7 +3,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.tsa.stattools import acf
@@ -131,11 +130,10 @@ def test_where_the_last_season_is_missing_seasonal_naive_takes_the_one_before():
 def test_the_recursion_is_statsmodels_var_forecast():
     rng = np.random.default_rng(0)
     weight, intercept = 0.2 * rng.normal(size=(3, 2, 3)), rng.normal(size=3)  # (target, step, ...)
-    model = LinearModel((2, 3), Linear()).double()
-    model.get_buffer("weight").copy_(torch.from_numpy(weight))
-    model.get_buffer("intercept").copy_(torch.from_numpy(intercept))
+    model = LinearModel((2, 3), Linear())
+    model.weight, model.intercept = weight, intercept
     past = rng.normal(size=(5, 2, 3))
-    found = roll_on(model, torch.from_numpy(past), 9)
+    found = roll_on(model, past, 9)
     by_lag = weight[:, ::-1].transpose(1, 0, 2)  # (lag, target, source)
     for case in range(5):
         expected = var_forecast(past[case], by_lag, intercept[:, None].T, 9)
@@ -347,7 +345,8 @@ def test_mistakes_are_told(asked, message):
 
 def test_a_forecast_that_runs_away_is_an_infinite_error_not_a_missing_one(monkeypatch):
     wild = build("linear", (2, 3), {})
-    wild.get_buffer("weight").fill_(1e30)[:, :, 1] *= -1  # infinity minus infinity
+    wild.weight[:] = 1e30
+    wild.weight[:, :, 1] *= -1  # infinity minus infinity
     monkeypatch.setattr(
         "forecause.evaluate._fit", lambda known, *_: [_Model(wild, known.scale, None)] * 2
     )

@@ -34,7 +34,7 @@ class CausalDiscovery(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     random_state
         The seed: the same gives the same result.
     options
-        Any other option of `fc.discover`, by name.
+        Any other option of `fc.discover`, by name; the rest in `{"config": fc.Config(...)}`.
 
     Attributes
     ----------
@@ -104,13 +104,14 @@ class CausalDiscovery(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         return self.run_.scores
 
     def predict(self, X: Any) -> npt.NDArray[np.float64]:
-        """One-step forecasts (row, column) of a table like that of `fit`.
+        """One-step forecasts (row, column) of a table like that of `fit`, as `run_.forecast` makes.
 
         Each row is forecast from the `max_lag` rows before it; the first ones, and those after a
         missing value, are NaN.
         """
         from forecause.data.standardised import Scale
         from forecause.data.windows import Windows
+        from forecause.effects.what_if import Models
 
         check_is_fitted(self, "run_")
         self._checked(X, reset=False)
@@ -119,11 +120,12 @@ class CausalDiscovery(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         left = run.deseasonalised_panel(panel=panel)
         windows = Windows.of(left, run.graph.max_lag)
         windows = Windows(left, run.graph.max_lag, Scale(run.data.mean, run.data.sd), windows.rows)
+        forecaster = Models.of(run).guarded
         found = np.full(left.values.shape, np.nan)
         for start in range(0, len(windows), 4096):
             chosen = np.arange(start, min(start + 4096, len(windows)))
             batch = windows.draw(chosen)
-            ahead = run.forecaster.forecast(batch).astype(np.float64)
+            ahead = forecaster.forecast(batch).astype(np.float64)
             found[windows.rows[chosen]] = ahead * run.data.sd + run.data.mean
         if left.course is None:
             return found
