@@ -71,7 +71,7 @@ def test_a_domain_that_comes_and_goes_is_one_domain():
 def test_the_index_helps_a_network_where_the_past_does_not_tell_the_domain(forecaster):
     windows = Windows.of(Panel.of(two_domains(1500, shuffled=True), domain="weather"), 2)
     losses = {
-        known: fit_forecaster(forecaster, windows, preset="quick", domain_input=known)[1]
+        known: fit_forecaster(forecaster, windows, preset="quick", domain_input=known).losses
         for known in (True, False)
     }
     told, untold = losses[True][forecaster], losses[False][forecaster]

@@ -29,6 +29,7 @@ class Comparison:
         self.coding = judging.panel.coding
         self.members: list[Forecaster] = []
         self.squared: list[Floats] = []  # errors (window, column)
+        self.stacked: dict[str, Floats] = {}  # the same of stacks that are kept, by their labels
 
     def add(self, member: Forecaster) -> None:
         """Judge one more candidate."""
@@ -84,13 +85,15 @@ class Comparison:
             kinds.append(JOINED.join(parts))
             for part in parts:
                 read.setdefault(part, []).append(column)
-        for part, columns in read.items():
-            candidates[part].keep_only(columns)
         members: dict[str, Forecaster] = {}
         for kind in dict.fromkeys(kinds):
             parts = kind.split(JOINED)
             stack = {part: candidates[part] for part in parts}
             members[kind] = Stack.of(stack) if len(parts) > 1 else candidates[kind]
+            if len(parts) > 1:
+                self.stacked[kind] = squared_errors(members[kind], self.judging)
+        for part, columns in read.items():
+            candidates[part].keep_only(columns)
         return PerTargetChoice.of(kinds, members)
 
     def networks_ahead(self) -> dict[Forecaster, list[int]]:
@@ -115,13 +118,11 @@ class Comparison:
         """Squared errors: `naive` (the last value repeated), `mean` (of what was learned from),
         the candidates, stacks of them where these are kept, and `chosen`."""
         found = [self._shared(e, summed=False).mean(0, dtype=np.float64) for e in self.squared]
-        stacks = {k: m for k, m in fitted.members.items() if isinstance(m, Stack)}
         simple = {"naive": naive_loss(self.judging), "mean": mean_loss(self.judging, self.mean)}
         table = self._table({n: self._of_variables(e) for n, e in simple.items()}, found, fitted)
-        for place, (label, stack) in enumerate(stacks.items(), table.shape[1] - 1):
-            errors = self._shared(squared_errors(stack, self.judging), summed=False)
-            own = errors.mean(0, dtype=np.float64)[self.coding.first]
-            table.insert(place, label, np.where(table["chosen"] == label, own, np.nan))
+        for place, (label, errors) in enumerate(self.stacked.items(), table.shape[1] - 1):
+            means = self._shared(errors, summed=False).mean(0, dtype=np.float64)
+            table.insert(place, label, means[self.coding.first])
         return table
 
     def nlls(self, fitted: Forecaster) -> pd.DataFrame:
