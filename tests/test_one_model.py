@@ -78,6 +78,12 @@ def test_a_network_that_was_not_trained_draws_nothing():
     assert len(run.graph) < len(trained.graph)
 
 
+@pytest.mark.parametrize("kind", ["products", "stack", "causal"])
+def test_what_follows_from_a_run_cannot_be_asked_for(kind):
+    with pytest.raises(fc.InputError, match="forecaster='auto'"):
+        fc.discover(line_and_product(100), max_lag=1, forecaster=kind)
+
+
 def test_a_rule_by_relevance_says_that_it_decided():
     run = fc.discover(line_and_product(), max_lag=1, forecaster="linear", select=fc.TopK(1))
     assert set(run.graph.edges["decided_by"]) == {"top-k"}

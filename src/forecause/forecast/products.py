@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from forecause.data.streams import place_knots
 from forecause.data.windows import Windows
+from forecause.errors import InputError
 from forecause.forecast.forecaster import FitData, Floats, Forecaster, ForecasterSettings, Index
 from forecause.forecast.input_tests.closed_form import closed_form_tests
 from forecause.forecast.input_tests.protocol import InputTests, TestRequest
@@ -38,6 +39,13 @@ class Products(ForecasterSettings):
 
     places: tuple[tuple[int, ...], ...]  # (target,) of the inputs
     ridges: tuple[float, ...] = (0.0, 1e-4, 1e-3, 1e-2, 1e-1, 0.3, 1.0)
+
+    @classmethod
+    def of_preset(cls, preset: str) -> ForecasterSpec:
+        """Refused: which inputs are multiplied follows from tests."""
+        raise InputError(
+            "The forecaster 'products' is kept by single targets; ask for forecaster='auto'."
+        )
 
     def build(self, shape: tuple[int, int]) -> Forecaster:
         return ProductsModel(shape, self)

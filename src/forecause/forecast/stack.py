@@ -8,6 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from forecause.config import ForecasterSpec
+from forecause.errors import InputError
 from forecause.forecast.choice import Member
 from forecause.forecast.forecaster import (
     FitData,
@@ -28,6 +30,13 @@ class StackSettings(ForecasterSettings):
     kind: ClassVar[str] = "stack"
 
     parts: dict[str, Member]
+
+    @classmethod
+    def of_preset(cls, preset: str) -> ForecasterSpec:
+        """Refused: what is stacked follows from other fits."""
+        raise InputError(
+            "A stack of forecasters is kept by single targets; ask for forecaster='auto'."
+        )
 
     def build(self, shape: tuple[int, int]) -> Stack:
         return Stack(shape, self, {name: part.build(shape) for name, part in self.parts.items()})
