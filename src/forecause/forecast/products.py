@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from forecause.config import ForecasterSpec
 from forecause.data.streams import place_knots
 from forecause.data.windows import Windows
 from forecause.errors import InputError
