@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -95,5 +94,5 @@ class Stack(Forecaster):
 
     def fit(self, fit_data: FitData) -> None:
         for part in self._parts.values():
-            part.fit(replace(fit_data))
+            part.fit(fit_data)
         self.estimate_noise(fit_data.held_out)
