@@ -8,18 +8,22 @@ import numpy as np
 
 from forecause.config import ForecasterSpec, ForecastOptions
 from forecause.data.windows import Windows
+from forecause.forecast.forecaster import Forecaster
+from forecause.forecast.members import Member
 from forecause.forecast.selection import (
     UNLIMITED,
     FitContext,
     Fitted,
     Plan,
-    build_saved,
     fit_best,
     specs_tried,
 )
 from forecause.progress import QUIET, Progress
 
-build = build_saved
+
+def build(kind: str, shape: tuple[int, int], settings: dict[str, Any]) -> Forecaster:
+    """An unfitted forecaster."""
+    return Member(kind=kind, settings=settings).build(shape)
 
 
 def fit_forecaster(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -14,8 +14,8 @@ from forecause.forecast.forecaster import (
     Forecaster,
     ForecasterSettings,
     Index,
-    Mask,
 )
+from forecause.forecast.members import OfMembers
 from forecause.forecast.rules import PLAIN, Rules
 from forecause.progress import QUIET
 
@@ -25,35 +25,25 @@ if TYPE_CHECKING:
 Plain = TypeVar("Plain", bound=ForecasterSettings)
 
 
-class ByDomain(Forecaster):
+class ByDomain(OfMembers):
     """Members of one kind; each forecasts the windows of its own domain."""
 
     def __init__(
         self, shape: tuple[int, int], settings: ForecasterSettings, each: Sequence[Forecaster]
     ) -> None:
-        super().__init__(shape, settings)
+        super().__init__(shape, settings, {str(d): member for d, member in enumerate(each)})
         self.each = list(each)
-        self.read_windows = self.each[0].read_windows
-
-    @property
-    def members(self) -> Mapping[str, Forecaster]:
-        return {str(domain): member for domain, member in enumerate(self.each)}
 
     @property
     def label(self) -> str:
         return f"{self.kind}-by-domain"
 
-    def constrain(self, allowed: Mask) -> None:
-        super().constrain(allowed)
-        for member in self.each:
-            member.constrain(allowed)
+    @property
+    def is_straight(self) -> bool:
+        return False  # slopes differ between the windows of two domains
 
     def has_model_for(self, column: int) -> bool:
         return any(member.has_model_for(column) for member in self.each)
-
-    def keep_only(self, columns: Collection[int]) -> None:
-        for member in self.each:
-            member.keep_only(columns)
 
     def forward(self, past: Floats, rules: Rules = PLAIN, domain: Index | None = None) -> Floats:
         return self._gather(past, domain, lambda member, part: member(part, rules))

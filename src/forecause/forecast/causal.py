@@ -16,8 +16,9 @@ from pydantic import Field
 
 from forecause.config import ForecasterSpec
 from forecause.errors import InputError
-from forecause.forecast.choice import Member, PerTargetChoice, PerTargetChoiceSettings
+from forecause.forecast.choice import PerTargetChoice, PerTargetChoiceSettings
 from forecause.forecast.forecaster import Forecaster
+from forecause.forecast.members import Member
 from forecause.forecast.rebuilding import rebuilt
 
 MOST_RESIDUALS = 2_000  # windows whose residuals are kept for draws

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import field_validator
 
-from forecause.config import EVERY_HEAD, ForecasterSpec, Settings
+from forecause.config import EVERY_HEAD
 from forecause.config.thresholds import thresholds
 from forecause.data.windows import Window
 from forecause.forecast.forecaster import (
@@ -18,31 +18,10 @@ from forecause.forecast.forecaster import (
     Forecaster,
     ForecasterSettings,
     Index,
-    Mask,
 )
+from forecause.forecast.members import Member, OfMembers
 from forecause.forecast.rules import PLAIN, Rules
 from forecause.regression.p_values import clearly_better, gain_over_blocks
-
-
-class Member(Settings):
-    """Which forecaster a member is, and its settings."""
-
-    kind: str
-    settings: dict[str, Any]
-
-    @classmethod
-    def of(cls, forecaster: Forecaster) -> Member:
-        """How a fitted forecaster is written down."""
-        return cls(
-            kind=forecaster.settings.kind,
-            settings=forecaster.settings.model_dump(mode="json"),
-        )
-
-    def build(self, shape: tuple[int, int]) -> Forecaster:
-        """The forecaster, unfitted."""
-        spec = ForecasterSpec.named(self.kind)(**self.settings)
-        assert isinstance(spec, ForecasterSettings)
-        return spec.build(shape)
 
 
 class PerTargetChoiceSettings(ForecasterSettings):
@@ -79,7 +58,7 @@ def _kind_of_label(label: str) -> str:
     return label
 
 
-class PerTargetChoice(Forecaster):
+class PerTargetChoice(OfMembers):
     """Several fitted forecasters; each target is read from one of them."""
 
     settings: PerTargetChoiceSettings
@@ -90,14 +69,7 @@ class PerTargetChoice(Forecaster):
         settings: PerTargetChoiceSettings,
         members: Mapping[str, Forecaster],
     ) -> None:
-        super().__init__(shape, settings)
-        self._members = {label: members[label] for label in settings.members}
-        each = list(self._members.values())
-        self.domains = max(member.domains for member in each)
-        self.labels = each[0].labels
-        self.read_windows = min(member.read_windows for member in each)
-        self.asked_inputs = min(member.asked_inputs for member in each)
-        self.allowed = each[0].allowed
+        super().__init__(shape, settings, {label: members[label] for label in settings.members})
         self._gather_noise()
 
     @classmethod
@@ -113,14 +85,6 @@ class PerTargetChoice(Forecaster):
         self.noise_variance = np.array([noise[target] for target, noise in enumerate(own)])
 
     @property
-    def members(self) -> Mapping[str, Forecaster]:
-        return self._members
-
-    @property
-    def is_straight(self) -> bool:
-        return all(member.is_straight for member in self._members.values())
-
-    @property
     def learns_variance(self) -> bool:
         return any(member.learns_variance for member in self._members.values())
 
@@ -130,11 +94,6 @@ class PerTargetChoice(Forecaster):
     def targets_of(self, label: str) -> list[int]:
         """The columns that a member forecasts."""
         return [target for target, kind in enumerate(self.settings.kinds) if kind == label]
-
-    def constrain(self, allowed: Mask) -> None:
-        super().constrain(allowed)
-        for member in self._members.values():
-            member.constrain(allowed)
 
     def keep_only(self, columns: Collection[int]) -> None:
         for label, member in self._members.items():

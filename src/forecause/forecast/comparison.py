@@ -109,11 +109,6 @@ class Comparison:
             if networks[place]
         }
 
-    def replace(self, place: int, member: Forecaster) -> None:
-        """Judge another version of a candidate in its place."""
-        self.members[place] = member
-        self.squared[place] = squared_errors(member, self.judging)
-
     def losses(self, fitted: Forecaster) -> pd.DataFrame:
         """Squared errors: `naive` (the last value repeated), `mean` (of what was learned from),
         the candidates, stacks of them where these are kept, and `chosen`."""

@@ -29,7 +29,7 @@ from forecause.regression import scan
 from forecause.regression.atoms import Atom, Factor, Kind
 from forecause.regression.least_squares import Index
 from forecause.regression.scan import InputGroups
-from forecause.regression.splines import BENDS, KNOT_QUANTILES
+from forecause.regression.splines import BENDS, KNOT_QUANTILES, bend_slopes_of, bends_of
 
 KINDS: tuple[Kind, ...] = get_args(Kind)  # of factors; in the table, their places from 1
 MOST_FACTORS = 4  # of an atom
@@ -84,6 +84,7 @@ class DictionaryModel(Forecaster):
         self.shifts = zeros(inputs, 2, BENDS)  # slopes, levels of bends
         self.factors = zeros(p, MOST_ATOMS, MOST_FACTORS, 4)
         self.weights = zeros(p, MOST_ATOMS)
+        self.sure_columns: set[int] = set()  # known after fitting, not saved
 
     def forward(self, past: Floats, rules: Rules = PLAIN, domain: Index | None = None) -> Floats:
         x = past.reshape(len(past), -1)  # (batch, input)
@@ -114,24 +115,25 @@ class DictionaryModel(Forecaster):
     def _curves(self, x: Floats) -> Floats:
         """What the bends of the inputs add, (batch, target)."""
         read = np.abs(self.bends).sum((0, 2)) > 0
-        values, knots = x[:, read, None], self.knots[read]
-        beyond = np.maximum(values - knots, 0)  # (batch, input, knot)
+        values = x[:, read]
         slopes, levels = self.shifts[read, 0], self.shifts[read, 1]
-        bends = _natural(beyond * beyond * beyond, knots) - slopes * values - levels
+        bends = bends_of(values, self.knots[read]) - slopes * values[..., None] - levels
         weight = self.bends[:, read].reshape(self.n_variables, -1)
         return np.asarray(bends.reshape(len(x), -1) @ weight.T)
 
     def _add_curve_slopes(self, x: Floats, slopes: Floats) -> None:
         """Add the bends' part to slopes (batch, target, input)."""
         read = np.abs(self.bends).sum((0, 2)) > 0
-        knots = self.knots[read]
-        beyond = np.maximum(x[:, read, None] - knots, 0)
-        bends = _natural(3 * beyond * beyond, knots) - self.shifts[read, 0]
+        bends = bend_slopes_of(x[:, read], self.knots[read]) - self.shifts[read, 0]
         slopes[:, :, read] += np.einsum("bik,tik->bti", bends, self.bends[:, read])
 
     def has_model_for(self, column: int) -> bool:
         """Only joint functions are its own; lines and splines the additive model has too."""
         return bool((self.weights[column] != 0).any())
+
+    def is_sure_of(self, column: int) -> bool:
+        """Whether chance hardly ever proposes such functions as were found for a column."""
+        return column in self.sure_columns
 
     def fit(self, fit_data: FitData) -> None:
         fit_data.progress.step("fitting the dictionary", 0.0)
@@ -154,9 +156,11 @@ class DictionaryModel(Forecaster):
                 np.tile(curved, self.max_lag)[columns],
             )
             lags = [np.flatnonzero(columns % self.n_variables == t) for t in own.tolist()]
-            models = fit_dictionaries(
+            search = searched(
                 inputs[:, columns], targets[:, own], groups, lags, self.settings.level
             )
+            # beside rivals that hold lines and splines, functions of several inputs alone count
+            models = search.models() if fit_data.to_beat is None else search.quick_models()
             for target, model in zip(own.tolist(), models, strict=True):
                 self._set(target, model, columns)
         self.estimate_noise(fit_data.held_out)
@@ -165,6 +169,8 @@ class DictionaryModel(Forecaster):
         """Take over the model of one target, whose inputs are `columns` of all."""
         at, splines = model.reads, model.splines
         reads = columns[at]
+        if model.is_sure:
+            self.sure_columns.add(target)
         self.intercept[target] = model.intercept
         self.lines[target, reads] = model.lines
         self.bends[target, reads] = model.bends * splines.curved[at, None] / splines.scales[at]
@@ -177,23 +183,12 @@ class DictionaryModel(Forecaster):
                 self.factors[target, place, number] = [*row, factor.rate, factor.centre]
 
 
-def _natural(powers: Floats, knots: Floats) -> Floats:
-    """Bends (batch, input, bend) from powers of x beyond every knot (batch, input, knot)."""
-    width = np.maximum(knots[:, -1:] - knots[:, :-1], 1e-9)
-    parts = (powers[..., :-1] - powers[..., -1:]) / width
-    return np.asarray(parts[..., :-1] - parts[..., -1:])
-
-
-def fit_dictionaries(
-    inputs: Array,
-    targets: Array,
-    groups: InputGroups,
-    own_lags: list[Index],
-    level: float = scan.LEVEL,
-) -> list[DictionaryFit]:
-    """A dictionary for every target, of inputs (row, input) and targets (row, target)."""
+def searched(
+    inputs: Array, targets: Array, groups: InputGroups, own_lags: list[Index], level: float
+) -> DictionarySearch:
+    """What all scans find for every target, in inputs (row, input) and targets (row, target)."""
     search = DictionarySearch(AdditiveModels(inputs, targets, groups), own_lags, level)
     search.look(basic_scans())
     search.scan_target_minus_own_past(extra_pair_scans())
     search.scan_target_minus_own_past(extra_triple_scans(), only_rich=True)
-    return search.models()
+    return search

@@ -75,6 +75,7 @@ class DictionaryFit:
     weights: Array  # (atom,)
     penalty: Array  # (feature,) of the fit, per row
     left_out_loss: float  # mean squared error on blocks of time that were left out
+    is_sure: bool  # whether chance hardly ever proposes such atoms
 
     def features(self, inputs: Array) -> Array:
         """(row, feature) of inputs (row, input): intercept, lines, bends, atoms."""
@@ -160,6 +161,23 @@ class AdditiveModels:
             found[:, own] = features @ self.moments.total().solve(self.penalties[chosen])[:, own]
         return found
 
+    def model(self, target: int) -> DictionaryFit:
+        """Lines and splines of all inputs as a dictionary without atoms."""
+        penalty, inputs = self.penalties[int(self.choice[target])], self.inputs.shape[1]
+        beta = self.moments.total().of_targets([target]).solve(penalty)[:, 0]
+        return DictionaryFit(
+            splines=self.splines,
+            reads=np.arange(inputs),
+            intercept=float(beta[0]),
+            lines=beta[1 : 1 + inputs],
+            bends=beta[1 + inputs :].reshape(inputs, BENDS),
+            atoms=(),
+            weights=np.zeros(0),
+            penalty=penalty,
+            left_out_loss=float(self.loss[target]),
+            is_sure=False,
+        )
+
     def columns_of(self, reads: Index) -> Index:
         """The features, intercept first, that belong to some inputs."""
         inputs = self.inputs.shape[1]
@@ -217,6 +235,10 @@ class DictionarySearch:
         """One model per target, of what was found so far."""
         return [s.model() for s in self.searches]
 
+    def quick_models(self) -> list[DictionaryFit]:
+        """The same; where no atom was found, lines and splines of all inputs."""
+        return [s.model() if s.atoms else self.additive.model(s.target) for s in self.searches]
+
 
 class _Search:
     """The growing dictionary of one target."""
@@ -232,6 +254,7 @@ class _Search:
         self.atoms: list[Atom] = []
         self.residual = additive.residuals[:, target]
         self.has_grown = False
+        self.is_sure = False  # whether a function was found that chance hardly ever proposes
         self._model: DictionaryFit | None = None
 
     @property
@@ -258,13 +281,12 @@ class _Search:
         all that is known, the lines of other inputs are still in the residual, and a
         function of them may pass for a joint one: it must say something of its own.
         """
-        room = min(ATOMS_A_ROUND, MOST_ATOMS - len(self.atoms))
         inputs = self.additive.inputs
         level = thresholds().search.relaxed_level if self.atoms else self.level
-        found = scan.confirmed(proposals, inputs, residual, known, room, level)
-        if known.features is not self.features:
-            own_level = thresholds().search.own_level * self.level
-            found = scan.beyond(found, inputs, self.residual, self.known, own_level)
+        found = self._confirmed(proposals, residual, known, level)
+        if found and not self.is_sure:
+            sure_level = thresholds().choice.joint_level
+            self.is_sure = bool(self._confirmed(proposals, residual, known, sure_level))
         with_variants: list[Atom] = []
         for atom in found:
             with_variants += [atom, *phase_and_saturation_variants(atom, inputs)]
@@ -274,6 +296,17 @@ class _Search:
         if added:
             self._model = None
             self._append(added)
+
+    def _confirmed(
+        self, proposals: list[scan.Proposal], residual: Array, known: KnownFeatures, level: float
+    ) -> list[Atom]:
+        room = min(ATOMS_A_ROUND, MOST_ATOMS - len(self.atoms))
+        inputs = self.additive.inputs
+        found = scan.confirmed(proposals, inputs, residual, known, room, level)
+        if known.features is not self.features:
+            own_level = thresholds().search.own_level * min(level, self.level)
+            found = scan.beyond(found, inputs, self.residual, self.known, own_level)
+        return found
 
     def _append(self, added: list[Atom]) -> None:
         values = atom_values(added, self.additive.inputs)
@@ -338,6 +371,7 @@ class _Search:
             weights=beta[len(main) :],
             penalty=penalties[int(best[0])],
             left_out_loss=float(loss[0]),
+            is_sure=self.is_sure,
         )
 
 

@@ -21,10 +21,10 @@ from forecause.config.thresholds import thresholds
 from forecause.data.windows import Windows
 from forecause.forecast.causal import Causal, CausalForecaster
 from forecause.forecast.causal_fit import Refit, squares
-from forecause.forecast.choice import Member
 from forecause.forecast.forecaster import FitData, Forecaster
 from forecause.forecast.lasso import Lasso
 from forecause.forecast.linear import Linear, LinearModel
+from forecause.forecast.members import Member
 from forecause.forecast.refit import (
     Causes,
     Rows,
@@ -97,14 +97,6 @@ def guard(refit: Refit, dense: Forecaster) -> Causal:
         table,
         comparison.missing_causes(losses),
     )
-
-
-def own_past_losses(windows: Windows, fitted: Fitted) -> Array:
-    """Held-out loss (variable,) of every variable forecast from its own past alone."""
-    late = judging(fitted)
-    model = _own_past_model(windows, Rows.of(fitted.early))
-    errors = of_variables(squares(model, late), windows.panel.coding, windows.scale.mean)
-    return _means(errors)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from forecause.config import ForecasterSpec
 from forecause.errors import InputError
-from forecause.forecast.choice import Member
 from forecause.forecast.forecaster import Forecaster, ForecasterSettings
+from forecause.forecast.members import Member
 from forecause.networks.settings import TrainedSettings
 
 

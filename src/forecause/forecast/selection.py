@@ -14,7 +14,7 @@ from forecause.config import ForecasterSpec, ForecastOptions
 from forecause.config.thresholds import thresholds
 from forecause.data.windows import Windows
 from forecause.forecast.comparison import Comparison
-from forecause.forecast.dictionary import Dictionary
+from forecause.forecast.dictionary import Dictionary, DictionaryModel
 from forecause.forecast.forecaster import FitData, Forecaster, ForecasterSettings, Index, Mask
 from forecause.forecast.joint_functions import columns_with_products
 from forecause.forecast.kinds import CLOSED_FORMS, LEARNERS, NETWORKS
@@ -57,7 +57,8 @@ class Fitted:
         `products` are the places that each column with a product model reads.
         """
         assert self.fits is not None
-        self.fits.complete(labels, products)
+        if products:
+            self.fits.add_products(products)
         comparison = self.fits.comparison
         kept = comparison.keep(labels)
         return replace(self, forecaster=kept, losses=comparison.losses(kept))
@@ -173,7 +174,9 @@ class Fits:
         members = self.comparison.members
         dictionaries = [m for m in members if isinstance(m.settings, Dictionary)]
         if dictionaries:
-            return frozenset(c for c in columns if any(m.has_model_for(c) for m in dictionaries))
+            each = [part for m in dictionaries for part in (m.members.values() or [m])]
+            models = [part for part in each if isinstance(part, DictionaryModel)]
+            return frozenset(c for c in columns if any(m.is_sure_of(c) for m in models))
         rivals = [m for m in members if m.settings.closed_form]
         if not rivals or learners(self.windows):  # the plan left the dictionary out
             return frozenset(columns)
@@ -200,21 +203,10 @@ class Fits:
         member.fit(fit_data)
         return member
 
-    def complete(self, labels: Sequence[str], products: Mapping[int, tuple[int, ...]]) -> None:
-        """Fit what the labels (column,) of kept forecasters name and was not a candidate yet.
-
-        Products are known once inputs were tested. The dictionary among the candidates has to be
-        sure of what it holds, because it decides whether more is tried; one that is kept has not.
-        """
-        if products:
-            places = tuple(products.get(c, ()) for c in range(self.windows.shape[1]))
-            self.comparison.add(self.fitted(Products(places=places)))
-        named = [column for column, label in enumerate(labels) if Dictionary.kind in label]
-        for place, member in enumerate(self.comparison.members):
-            lacks = any(not member.has_model_for(column) for column in named)
-            if isinstance(member.settings, Dictionary) and lacks:
-                again = self.fitted(Dictionary(domains=member.settings.domains))
-                self.comparison.replace(place, again)
+    def add_products(self, products: Mapping[int, tuple[int, ...]]) -> None:
+        """Fit the products of some columns, whose places are known once inputs were tested."""
+        places = tuple(products.get(c, ()) for c in range(self.windows.shape[1]))
+        self.comparison.add(self.fitted(Products(places=places)))
 
     def _completed(self, settings: ForecasterSettings) -> ForecasterSettings:
         settings = settings.sized(self.windows.inputs)
@@ -277,15 +269,7 @@ def specs_tried(options: ForecastOptions, windows: Windows) -> list[ForecasterSe
         least = bounds.neural_beside_learners_from if learners(windows) else bounds.neural_from
         if len(windows) >= least or options.head != "mse":
             kinds += NETWORKS if windows.inputs <= MANY else NETWORKS[:1]
-    found = [_as_settings(kind.of_preset(options.preset)) for kind in kinds]
-    return found if asked != "auto" else [_of_auto(settings) for settings in found]
-
-
-def _of_auto(settings: ForecasterSettings) -> ForecasterSettings:
-    """What a scan finds decides here whether networks are trained: it has to be sure."""
-    if isinstance(settings, Dictionary):
-        return settings.model_copy(update={"level": thresholds().choice.joint_level})
-    return settings
+    return [_as_settings(kind.of_preset(options.preset)) for kind in kinds]
 
 
 def _as_settings(spec: ForecasterSpec) -> ForecasterSettings:
@@ -310,13 +294,6 @@ def affords_learners(inputs: int, windows: int) -> bool:
     bounds = thresholds().choice
     least = max(bounds.least_to_learn, bounds.windows_per_learned * inputs)
     return inputs <= MOST_LEARNED and windows >= least
-
-
-def build_saved(kind: str, shape: tuple[int, int], settings: dict[str, object]) -> Forecaster:
-    """An unfitted forecaster as a saved run describes it; its weights are loaded afterwards."""
-    spec = ForecasterSpec.named(kind)(**settings)
-    assert isinstance(spec, ForecasterSettings)
-    return spec.build(shape)
 
 
 READ_WINDOWS = 500

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
 
 from forecause.config import ForecasterSpec
 from forecause.errors import InputError
-from forecause.forecast.choice import Member
 from forecause.forecast.forecaster import (
     FitData,
     Floats,
     Forecaster,
     ForecasterSettings,
     Index,
-    Mask,
 )
+from forecause.forecast.members import Member, OfMembers
 from forecause.forecast.rules import PLAIN, Rules
 
 JOINED = " + "  # between the labels of the parts
@@ -41,7 +40,7 @@ class StackSettings(ForecasterSettings):
         return Stack(shape, self, {name: part.build(shape) for name, part in self.parts.items()})
 
 
-class Stack(Forecaster):
+class Stack(OfMembers):
     """Forecasts and slopes are the means of those of the parts."""
 
     settings: StackSettings
@@ -49,13 +48,8 @@ class Stack(Forecaster):
     def __init__(
         self, shape: tuple[int, int], settings: StackSettings, parts: Mapping[str, Forecaster]
     ) -> None:
-        super().__init__(shape, settings)
-        self._parts = dict(parts)
-        each = list(self._parts.values())
-        self.domains = max(part.domains for part in each)
-        self.labels, self.allowed = each[0].labels, each[0].allowed
-        self.read_windows = min(part.read_windows for part in each)
-        self.noise_variance = np.min([part.noise_variance for part in each], axis=0)
+        super().__init__(shape, settings, parts)
+        self.noise_variance = np.min([part.noise_variance for part in parts.values()], axis=0)
 
     @classmethod
     def of(cls, parts: Mapping[str, Forecaster]) -> Stack:
@@ -66,33 +60,16 @@ class Stack(Forecaster):
 
     @property
     def label(self) -> str:
-        return JOINED.join(self._parts)
-
-    @property
-    def members(self) -> Mapping[str, Forecaster]:
-        return self._parts
-
-    @property
-    def is_straight(self) -> bool:
-        return all(part.is_straight for part in self._parts.values())
+        return JOINED.join(self._members)
 
     def forward(self, past: Floats, rules: Rules = PLAIN, domain: Index | None = None) -> Floats:
-        return np.mean([part(past, rules, domain) for part in self._parts.values()], axis=0)
+        return np.mean([part(past, rules, domain) for part in self._members.values()], axis=0)
 
     def jacobian(self, past: Floats, rules: Rules = PLAIN, domain: Index | None = None) -> Floats:
-        each = [part.jacobian(past, rules, domain) for part in self._parts.values()]
+        each = [part.jacobian(past, rules, domain) for part in self._members.values()]
         return np.mean(each, axis=0)
 
-    def constrain(self, allowed: Mask) -> None:
-        super().constrain(allowed)
-        for part in self._parts.values():
-            part.constrain(allowed)
-
-    def keep_only(self, columns: Collection[int]) -> None:
-        for part in self._parts.values():
-            part.keep_only(columns)
-
     def fit(self, fit_data: FitData) -> None:
-        for part in self._parts.values():
+        for part in self._members.values():
             part.fit(fit_data)
         self.estimate_noise(fit_data.held_out)

@@ -67,7 +67,6 @@ class Design:
     groups: list[Index]  # of feature indices
     inputs: Index  # (group,) the input that each is; see Inputs
     is_plain: bool = False  # the features are the places themselves
-    is_joint: bool = False  # some are products of several inputs
 
     def features(self, rows: Single) -> Array:
         """Features (window, feature) in float64 of windows as rows; see Sample."""

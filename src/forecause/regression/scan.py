@@ -98,15 +98,28 @@ class WaveScan:
         self.rows = _thinned(len(inputs), MOST_ROWS)
         self.inputs = inputs[np.ix_(self.rows, columns)].astype(np.float32)
 
-    def __call__(self, residuals: Array) -> list[list[Proposal]]:
-        e = _unit(residuals[self.rows])
-        shape = e.shape[1], 2, len(self.columns), len(WAVE_RATES)
-        best = np.zeros(shape, dtype=np.float32)
+    def _waves(self) -> Iterator[tuple[int, int, Single]]:
+        """Phase, place of the rate and values (row, column) of every wave."""
         for place, rate in enumerate(WAVE_RATES):
             for phase, function in enumerate((np.sin, np.cos)):
-                wave = function(np.float32(rate) * self.inputs)
-                best[:, phase, :, place] = np.abs(e.T @ _unit(wave))
-        best *= np.sqrt(len(self.rows))
+                yield phase, place, function(np.float32(rate) * self.inputs)
+
+    @cached_property
+    def scale(self) -> Single:
+        """What turns sums of products into standard errors, (phase, column, rate)."""
+        rows = np.float32(len(self.rows))
+        found = np.empty((2, len(self.columns), len(WAVE_RATES)), dtype=np.float32)
+        for phase, place, wave in self._waves():
+            squares = np.einsum("rc,rc->c", wave, wave) - rows * wave.mean(0) ** 2
+            found[phase, :, place] = np.sqrt(rows / np.maximum(squares, 1e-12))
+        return found
+
+    def __call__(self, residuals: Array) -> list[list[Proposal]]:
+        e = _unit(residuals[self.rows])  # its mean is zero, so that waves need not be centred
+        best = np.empty((e.shape[1], *self.scale.shape), dtype=np.float32)
+        for phase, place, wave in self._waves():
+            best[:, phase, :, place] = e.T @ wave
+        best = np.abs(best) * self.scale
         return [[self._proposal(z, place) for place in _largest(z, PROPOSALS)] for z in best]
 
     def _proposal(self, z: Single, place: tuple[int, ...]) -> Proposal:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forecause.config.thresholds import thresholds
+from forecause.regression.least_squares import solved
 from forecause.regression.moments import Moments
 from forecause.regression.sample import pieces
 from forecause.work_sharing import parallel_map
@@ -163,6 +164,6 @@ def residual_of_chosen(past: Single, targets: Single, chosen: Screened) -> Singl
         own -= own.mean(1, keepdims=True)
         across = own.swapaxes(1, 2)
         outcome = targets[:, some].T[..., None]
-        weights = np.linalg.solve(across @ own + ridge, across @ outcome)
+        weights = solved(across @ own + ridge, across @ outcome)
         left[:, some] = (outcome - own @ weights)[..., 0].T
     return left

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,7 +30,7 @@ class Splines:
         """Knots at quantiles of inputs (row, input); bends made uncorrelated with their line."""
         knots = np.quantile(inputs, KNOT_QUANTILES, axis=0).T
         curved = curved & (np.diff(knots, axis=1).min(1) > 1e-9)
-        raw = _bends(inputs, knots) * curved[:, None]  # (row, input, bend)
+        raw = bends_of(inputs, knots) * curved[:, None]  # (row, input, bend)
         centred = inputs - inputs.mean(0)
         power = np.maximum((centred**2).sum(0), 1e-12)
         slopes = np.einsum("ri,rib->ib", centred, raw) / power[:, None]
@@ -41,13 +42,13 @@ class Splines:
         """Standardised bends (row, column * bend) of some columns; zero where not curved."""
         at = np.arange(inputs.shape[1]) if columns is None else columns
         values = inputs[:, at]
-        raw = _bends(values, self.knots[at]) * self.curved[at, None]
+        raw = bends_of(values, self.knots[at]) * self.curved[at, None]
         left = raw - self.slopes[at] * values[..., None]
         return ((left - self.levels[at]) / self.scales[at]).reshape(len(inputs), -1)
 
     def bend_slopes(self, inputs: Array, columns: Index) -> Array:
         """Derivatives (row, column, bend) of the bends by their own input."""
-        raw = _bend_slopes(inputs[:, columns], self.knots[columns]) * self.curved[columns, None]
+        raw = bend_slopes_of(inputs[:, columns], self.knots[columns]) * self.curved[columns, None]
         return np.asarray((raw - self.slopes[columns]) / self.scales[columns])
 
 
@@ -57,12 +58,12 @@ def spline_terms(x: Array, knots: Array) -> Array:
     The first term is x itself; the others are bends, scaled to the range of the knots (variable,
     knot). All of them are zero where all knots are one.
     """
-    return np.concatenate([x[..., None], _bends(x, knots) / _widths(knots)[:, :1] ** 2], axis=-1)
+    return np.concatenate([x[..., None], bends_of(x, knots) / _widths(knots)[:, :1] ** 2], axis=-1)
 
 
 def spline_slopes(x: Array, knots: Array) -> Array:
     """Derivative of `spline_terms` with respect to x."""
-    bends = _bend_slopes(x, knots) / _widths(knots)[:, :1] ** 2
+    bends = bend_slopes_of(x, knots) / _widths(knots)[:, :1] ** 2
     return np.concatenate([np.ones_like(x)[..., None], bends], axis=-1)
 
 
@@ -74,26 +75,33 @@ def curve_features(past: Array, quantiles: tuple[float, ...]) -> Array:
     return spline_terms(past, np.quantile(past[:, 0], quantiles, axis=0).T)
 
 
-def _bends(x: Array, knots: Array) -> Array:
+def bends_of(x: Array, knots: Array) -> Array:
     """Bends (..., variable, knots - 2) of x (..., variable), straight beyond the outer knots."""
-    beyond = np.maximum(x[..., None] - knots, 0.0)
-    return _natural(beyond * beyond * beyond, knots)
+    return _natural(x, knots, lambda beyond: beyond * beyond * beyond)
 
 
-def _bend_slopes(x: Array, knots: Array) -> Array:
+def bend_slopes_of(x: Array, knots: Array) -> Array:
     """Derivatives of `_bends`."""
-    beyond = np.maximum(x[..., None] - knots, 0.0)
-    return _natural(3 * beyond * beyond, knots)
+    return _natural(x, knots, lambda beyond: 3 * beyond * beyond)
 
 
-def _natural(powers: Array, knots: Array) -> Array:
+def _natural(x: Array, knots: Array, power: Callable[[Array], Array]) -> Array:
     """The natural basis (Hastie, Tibshirani, Friedman): d_k - d_{K-1} (..., variable, knots - 2).
 
-    With `powers` (x - knot_k)_+^3,
-    d_k = ((x - knot_k)_+^3 - (x - knot_K)_+^3) / (knot_K - knot_k).
+    With `power` the cube, d_k = ((x - knot_k)_+^3 - (x - knot_K)_+^3) / (knot_K - knot_k). Knot by
+    knot: arrays whose last axis is short are slow.
     """
-    d = (powers[..., :-1] - powers[..., -1:]) / _widths(knots)
-    return np.asarray(d[..., :-1] - d[..., -1:])
+    widths = _widths(knots)
+    last = power(np.maximum(x - knots[:, -1], 0.0))
+
+    def d(k: int) -> Array:
+        return (power(np.maximum(x - knots[:, k], 0.0)) - last) / widths[:, k]
+
+    found = np.empty((*x.shape, knots.shape[1] - 2), dtype=last.dtype)
+    inner = d(knots.shape[1] - 2)
+    for k in range(found.shape[-1]):
+        np.subtract(d(k), inner, out=found[..., k])
+    return found
 
 
 def _widths(knots: Array) -> Array:

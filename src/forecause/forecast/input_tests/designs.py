@@ -93,7 +93,7 @@ class Designs:
             for alone, products in zip(own.groups, shared, strict=True)
         ]
         places = np.concatenate([own.places, factors.places])
-        return Design(places, features, groups, inputs, is_joint=True)
+        return Design(places, features, groups, inputs)
 
     def factors(self, inputs: Index) -> Design:
         """What is multiplied of some inputs: a line, and a bend without its line."""
