@@ -155,8 +155,11 @@ def _listed(paths: list[Path]) -> str:
 def figures_of_a_run() -> dict[str, object]:
     """Windows drawn and arrays turned into tensors or back, in a run that trains no network.
 
-    A whole draw is as many windows as the run has, in one piece or in batches.
+    A whole draw is as many windows as the run has, in one piece or in batches. Most are views of
+    the one standardised table; the others are copied out of it.
     """
+    import numpy as np
+
     import forecause as fc
     from forecause.data.standardised import StandardTable
 
@@ -166,7 +169,10 @@ def figures_of_a_run() -> dict[str, object]:
     def cut(self: StandardTable, last: Any, max_lag: int) -> Any:
         counts["cuts"] += 1
         counts["windows"] += len(last)
-        return original(self, last, max_lag)
+        found = original(self, last, max_lag)
+        if self.whole is None or not np.may_share_memory(found, self.whole):
+            counts["copied"] += len(last)
+        return found
 
     table = fc.simulate(nodes=4, max_lag=3, rows=300, seed=0).frame()
     StandardTable.windows = cut  # type: ignore[method-assign]
@@ -175,6 +181,7 @@ def figures_of_a_run() -> dict[str, object]:
     StandardTable.windows = original  # type: ignore[method-assign]
     return {
         "draws of the whole table": round(counts["windows"] / run.data.windows, 1),
+        "of them copied": round(counts["copied"] / run.data.windows, 1),
         "times that windows were cut from it": counts["cuts"],
         "crossings NumPy/torch": crossings(),
         "torch was imported": "torch" in sys.modules,

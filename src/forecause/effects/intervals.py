@@ -30,6 +30,7 @@ from forecause.data.windows import Window, Windows
 from forecause.graph.lagged import LaggedGraph
 from forecause.regression.least_squares import damped, precision
 from forecause.regression.residuals import product_t_values
+from forecause.regression.robust import hc3_terms
 from forecause.regression.splines import spline_slopes, spline_terms
 from forecause.work_sharing import in_blocks, parallel_map
 
@@ -264,10 +265,9 @@ class _SlopeFit:
     @property
     def standard_errors(self) -> Array:
         """Those of the estimates by HC3, (input,)."""
-        spread = self.inverse @ self.design.T  # (term, row)
-        leverage = np.clip(np.einsum("tr,tr->r", spread, self.design.T), 0.0, 0.99)
-        weights = self.design @ (self.inverse @ self.slopes.T)  # (row, input)
-        return np.asarray(np.sqrt(np.square(weights).T @ np.square(self.errors / (1 - leverage))))
+        coefficients = self.coefficients[:, None]
+        h, errors = hc3_terms(self.design, self.outcome[:, None], self.inverse, coefficients)
+        return np.asarray(np.sqrt(np.square(h @ self.slopes.T).T @ np.square(errors[:, 0])))
 
 
 def _hints_at_products(inputs: Array, errors: Array) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +24,7 @@ SINGULAR = 1e-12  # smallest over largest eigenvalue below which inputs count as
 
 def residual_of(values: Array, features: Array) -> Array:
     """Values (row, ...) less what features (row, feature) explain of them."""
-    solution, *_ = np.linalg.lstsq(features, values, rcond=None)
-    return np.asarray(values - features @ solution)
+    return np.asarray(values - features @ coefficients_of(features, values))
 
 
 def ridge(features: Array, values: Array, penalty: float | Array) -> Array:
@@ -57,9 +57,23 @@ def damped(gram: Array, penalty: float | Array) -> Array:
     return found
 
 
-def solved(gram: Array, cross: Array) -> Array:
+def solved(gram: npt.NDArray[Any], cross: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Coefficients (feature, ...) from sums of products: gram (feature, feature), cross."""
     return np.asarray(np.linalg.solve(gram, cross))
+
+
+def coefficients_of(features: Array, values: Array) -> Array:
+    """Least squares weights (feature, ...) of values (row, ...), the smallest where several do."""
+    return np.asarray(np.linalg.lstsq(features, values, rcond=None)[0])
+
+
+def orthonormal_basis(features: Array, least: float) -> Array:
+    """A basis (row, ...) of what features (row, feature) of unit length span.
+
+    Directions with a singular value up to `least` are left out.
+    """
+    basis, sizes, _ = np.linalg.svd(features, full_matrices=False)
+    return np.asarray(basis[:, sizes > least])
 
 
 def pseudo_inverse(gram: Array) -> Array:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 from typing import TypeAlias
 
@@ -193,8 +193,13 @@ class Moments:
 
     def left_out_losses(self, ridge: float | Array) -> Array:
         """Mean squared errors (block, target) of fits to all blocks but the one they forecast."""
-        places = range(len(self.gram))
-        return np.stack([self.block(b).loss(self.total(without=b).solve(ridge)) for b in places])
+        return self.loss(self._left_out.solve(ridge))
+
+    @cached_property
+    def _left_out(self) -> Moments:
+        """Of every block, the moments of all others, on a first axis."""
+        sums = (values.sum(0) for values in (self.gram, self.cross, self.square))
+        return Moments(int(np.sum(self.count)), *sums).without(self)
 
     def best_penalties(self, candidates: Sequence[Array]) -> tuple[Index, Array]:
         """The candidate (target,) with the least left-out loss, and that loss (target,)."""

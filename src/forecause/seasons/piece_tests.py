@@ -12,6 +12,7 @@ import numpy as np
 from scipy import fft
 from scipy.special import fdtrc
 
+from forecause.regression.least_squares import orthonormal_basis
 from forecause.seasons.terms import Array, TimeTerms, waves
 
 OWN_LAGS = 6  # own past values that stand beside every piece while it is tested
@@ -38,8 +39,7 @@ class PieceTests:
             basis, left = self.residualise_on_own_lags(column, beside)
             rest = pieces[self.own_lags :] - basis @ (basis.T @ pieces[self.own_lags :])
             rest /= np.maximum(np.sqrt((pieces**2).sum(0)), 1e-300)
-            rest, sizes, _ = np.linalg.svd(rest, full_matrices=False)
-            rest = rest[:, sizes > LEAST_NEW]
+            rest = orthonormal_basis(rest, LEAST_NEW)
             if not rest.shape[1]:
                 continue
             explained = ((rest.T @ left) ** 2).sum()

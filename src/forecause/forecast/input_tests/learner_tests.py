@@ -24,6 +24,7 @@ from forecause.forecast.input_tests.misfit import Layout, Misfit
 from forecause.forecast.input_tests.projected_covariance import Fold
 from forecause.forecast.input_tests.protocol import DRAWS, InputTests, TestRequest
 from forecause.forecast.input_tests.tested_windows import TestedWindows, by_group
+from forecause.regression.least_squares import coefficients_of
 
 MOST_WINDOWS = 20_000  # that learners are fitted to and tested on
 MOST_DOUBTED = 4_000  # windows in which is looked for what a learner misses
@@ -86,7 +87,7 @@ def _is_near_unit_root(data: TestedWindows, windows: Windows, variable: int) -> 
     past = data.inputs[:, data.variable == variable]
     design = np.column_stack([past, np.ones(len(past))])
     target = data.targets[:, windows.panel.coding.first[variable]]
-    total = float(np.linalg.lstsq(design, target, rcond=None)[0][:-1].sum())
+    total = float(coefficients_of(design, target)[:-1].sum())
     return total > thresholds().diagnosis.near_unit_root
 
 

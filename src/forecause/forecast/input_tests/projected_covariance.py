@@ -18,7 +18,7 @@ from scipy.special import ndtr
 
 from forecause.config.thresholds import thresholds
 from forecause.forecast.predictor import HasTerms, KnowsEffects, Predictor, part_of
-from forecause.regression.least_squares import damped, precision, solved
+from forecause.regression.least_squares import damped, orthonormal_basis, precision, solved
 from forecause.regression.scan import InputGroups
 from forecause.regression.splines import BENDS, Splines
 from forecause.work_sharing import parallel_map
@@ -334,5 +334,4 @@ class _TargetTest:
 def _orthonormal(values: Array) -> Array:
     """An orthonormal basis (row, function) of what values (row, function) span."""
     values = values / np.maximum(np.linalg.norm(values, axis=0), 1e-12)
-    u, s, _ = np.linalg.svd(values, full_matrices=False)
-    return np.asarray(u[:, s > 1e-4])
+    return orthonormal_basis(values, 1e-4)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from forecause.regression.least_squares import precision
 from forecause.regression.moments import Moments
 
 TERMS = 3  # an input enters as a line and two bends
@@ -133,7 +134,7 @@ def ridge_of_systems(
     feature, target), variance (system, target).
     """
     gram, part = gram[:, kept, kept], cross[:, kept]
-    inverse = np.linalg.inv(gram + penalty / count * np.eye(gram.shape[-1]))
+    inverse = precision(gram + penalty / count * np.eye(gram.shape[-1]))
     diagonal = np.diagonal(inverse, axis1=1, axis2=2)
     solution = inverse @ part
     explained = (solution * (2 * part - gram @ solution)).sum(1)
