@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import pickle
 import secrets
 import socket
 import subprocess
@@ -21,9 +20,7 @@ from forecause.resources.workers import (
     Answer,
     Workers,
     died,
-    perform,
     portable,
-    received,
 )
 from forecause.work_sharing import one_thread
 
@@ -52,63 +49,51 @@ LOCAL = {
 }
 
 
-def answers(
-    function: Callable[[Any], Any], items: Sequence[Any], workers: Workers, retries: int
-) -> Iterator[Answer[Any]]:
-    """Every item as a task of one processor; Ray itself retries a task whose worker died."""
-    ray = connect(workers)
-    task = ray.remote(max_retries=retries, num_cpus=1)(perform)
-    shared = ray.put(pickle.dumps(function))  # travels once, however many items there are
-    running = {task.remote(shared, pickle.dumps(item)): n for n, item in enumerate(items)}
-    try:
-        while running:
-            ready = _first_ready(ray, list(running))
-            number = running.pop(ready)
-            try:
-                answer = received(number, ray.get(ready))
-            except ray.exceptions.RayTaskError as error:  # not of the function: of getting there
-                answer = Answer(number, error=RuntimeError(str(error).strip().splitlines()[-1]))
-            except ray.exceptions.RayError as error:
-                answer = died(number, retries + 1, f"as {type(error).__name__}")
-            yield answer
-    finally:
-        for left in running:
-            ray.cancel(left, force=True)
-
-
 class RayHelpers:
-    """Does the pieces of a run's stages as Ray tasks; see forecause.work_sharing."""
+    """Does pieces of work as Ray tasks of one processor each; see forecause.work_sharing."""
 
-    def __init__(self, workers: Workers) -> None:
-        self.workers = workers
+    def __init__(self, workers: Workers, retries: int = RETRIES) -> None:
+        self.workers, self.retries = workers, retries
 
     def each(
         self, function: Callable[[Any, Any], Any], common: Any, items: Sequence[Any]
     ) -> Iterator[Any]:
-        """`function(common, item)` of every item, in order.
-
-        `common` is put where every machine fetches it once, and every worker unpacks it once. A
-        piece whose worker died is done again by another.
-        """
+        """`function(common, item)` of every item, in order; raises the first error."""
         if thresholds() != THRESHOLDS:
             function = partial(call_with, thresholds(), function)
+        early: dict[int, Answer[Any]] = {}
+        following = 0
+        for answer in self.answers(function, common, items):
+            early[answer.number] = answer
+            while following in early:
+                yield early.pop(following).value
+                following += 1
+
+    def answers(
+        self, function: Callable[[Any, Any], Any], common: Any, items: Sequence[Any]
+    ) -> Iterator[Answer[Any]]:
+        """The same, each answer as soon as it is there.
+
+        `common` is put where every machine fetches it once, and every worker unpacks it once. Ray
+        itself tries a piece again whose worker died.
+        """
         ray = connect(self.workers)
-        task = ray.remote(max_retries=RETRIES, num_cpus=1)(_piece)
+        task = ray.remote(max_retries=self.retries, num_cpus=1)(_piece)
         kept = ray.put(common)
-        running = [task.remote(function, [kept], item) for item in items]
-        number = 0
+        running = {task.remote(function, [kept], item): n for n, item in enumerate(items)}
         try:
-            for number, one in enumerate(running, 1):
-                _first_ready(ray, [one])
+            while running:
+                ready = _first_ready(ray, list(running))
+                number = running.pop(ready)
                 try:
-                    found, error = ray.get(one)
-                except ray.exceptions.RayError as failed:
-                    error = died(number - 1, RETRIES + 1, f"as {type(failed).__name__}").error
-                if error is not None:
-                    raise error
-                yield found
+                    answer = Answer(number, *ray.get(ready))
+                except ray.exceptions.RayTaskError as error:  # of the way there
+                    answer = Answer(number, error=RuntimeError(str(error).strip().splitlines()[-1]))
+                except ray.exceptions.RayError as error:
+                    answer = died(number, self.retries + 1, f"as {type(error).__name__}")
+                yield answer
         finally:
-            for left in running[number:]:
+            for left in running:
                 ray.cancel(left, force=True)
 
 

@@ -129,12 +129,11 @@ def fan_out(
     if thresholds() != THRESHOLDS:
         function = partial(call_with, thresholds(), function)
     if workers.ray is not None:
-        from forecause.resources.over_ray import answers
+        from forecause.resources.over_ray import RayHelpers
 
-        if isolation is None:
-            return answers(function, items, workers, retries)
-        alone = partial(_alone, function=function, isolation=isolation, retries=retries)
-        return answers(alone, items, workers, retries)
+        if isolation is not None:
+            function = partial(_alone, function=function, isolation=isolation, retries=retries)
+        return RayHelpers(workers, retries).answers(_applied, function, items)
     if isolation is None and (workers.processes == 1 or len(items) < 2):
         return _answers_here(function, items)
     return _answers_of_processes(function, items, workers.processes, retries, isolation)
@@ -154,18 +153,16 @@ def gather(
     return [found[number] for number in range(len(items))]
 
 
-def perform(function: bytes, item: bytes) -> bytes:
+def _applied(function: Callable[[Item], Result], item: Item) -> Result:
+    return function(item)
+
+
+def _perform(function: bytes, item: bytes) -> bytes:
     """What a worker does: unpickle, call, pickle the value or the error."""
     try:
         return pickle.dumps((pickle.loads(function)(pickle.loads(item)), None))
     except Exception as error:
         return pickle.dumps((None, portable(error)))
-
-
-def received(number: int, answer: bytes) -> Answer[Any]:
-    """The other end of `perform`."""
-    found, error = pickle.loads(answer)
-    return Answer(number, found, error)
 
 
 def died(number: int, tries: int, how: str) -> Answer[Any]:
@@ -213,7 +210,7 @@ def _answers_of_processes(
 
         def start(number: int) -> None:
             arguments = [pickled, pickle.dumps(items[number])]
-            running[pool.schedule(perform, args=arguments, timeout=seconds)] = number
+            running[pool.schedule(_perform, args=arguments, timeout=seconds)] = number
 
         for number in range(len(items)):
             start(number)
@@ -222,7 +219,7 @@ def _answers_of_processes(
             for future in ready:
                 number = running.pop(future)
                 try:
-                    answer = received(number, future.result())
+                    answer = Answer(number, *pickle.loads(future.result()))
                 except TimeoutError:
                     late = TimeLimit(f"Piece {number + 1} took longer than {seconds:g} s.")
                     answer = Answer(number, error=late)
