@@ -336,7 +336,7 @@ HARD = Suite(
 
 OWN_TESTS = Suite(
     "own-tests",
-    "Edges by a network's own p-values, at 10 %",
+    "Edges by a network's own p-values, at the usual error rate",
     (
         *[
             Cell(name, {"nodes": VARIABLES, "max_lag": MAX_LAG, "mechanism": name})
@@ -351,33 +351,32 @@ OWN_TESTS = Suite(
             for name in ("gate-of-two", "product-of-three")
         ],
     ),
-    methods=("transformer-tests", "mlp-tests", "pretrained-tests", "var-fdr"),
-    rows=(10_000,),
-    seeds=1,
+    methods=("transformer-tests", "mlp-tests", "pretrained-tests", "forecause", "var-fdr"),
+    rows=(2_000, 10_000),
+    seeds=3,
     first_seed=3000,
     limit=3600.0,
     metrics=("f1", "fdr", "recall"),
     axis="system",
     note="The network is fitted on two parts of time and tested on the other part, "
-    "by forecasts alone: `--forecaster transformer --select fdr --fdr 0.1`.",
+    "by forecasts alone: `--forecaster transformer`. 2 % of the edges may be false.",
 )
 
 OWN_TESTS_PRETRAINED = replace(
     OWN_TESTS,
     name="own-tests-pretrained",
-    title="Edges by the pretrained forecaster's own p-values, at 10 %",
+    title="Edges by the pretrained forecaster's own p-values, at the usual error rate",
     cells=(
         *OWN_TESTS.cells[:4],
         *OWN_TESTS.cells[5:6],  # the gate
         Cell("null-ar", {"maker": f"{__name__}:hard", "max_lag": MAX_LAG, "family": "null-ar"}),
     ),
-    methods=("pretrained-tests", "pretrained-usual-tests", "var-fdr"),
+    methods=("pretrained-tests", "var-fdr"),
     rows=(500, 2_000),
     seeds=5,
     first_seed=5000,
     limit=600.0,
     note="Zero-shot: the network reads one part of time and is tested on the other, by forecasts "
-    "alone: `--forecaster pretrained --select fdr --fdr 0.1`. Its edges by closed-form tests are "
-    "those of `--forecaster pretrained --fdr 0.1`; VAR accepts 5 % false edges. In the column "
-    "null-ar nothing drives another variable: what is true there are the links to itself.",
+    "alone: `--forecaster pretrained`. VAR accepts 5 % false edges. In the column null-ar nothing "
+    "drives another variable: what is true there are the links to itself.",
 )

@@ -198,18 +198,13 @@ METHODS: dict[str, Method] = {
     "levels": _studied("Forecause", "error_levels"),
     "ranked": _studied("Forecause", "ways", "ranking"),
     **{
-        f"{name}-tests": _ours(
-            f"{label}, its own tests, 10%", cost, forecaster=name, select="fdr", fdr=0.1
-        )
+        f"{name}-tests": _ours(f"{label}, its own tests", cost, forecaster=name)
         for name, label, cost in (
             ("transformer", "Transformer", 200.0),
             ("mlp", "MLP", 200.0),
             ("pretrained", "Pretrained", 5.0),
         )
     },
-    "pretrained-usual-tests": _ours(
-        "Pretrained, closed-form tests, 10%", 2.0, forecaster="pretrained", fdr=0.1
-    ),
     "dot": replace(_studied("DOT", "deep", "published"), main=("",)),
     "dot-shallow": replace(_studied("DOT, 1 layer", "shallow", "published"), main=("",)),
     "dot-index": replace(
