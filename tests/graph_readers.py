@@ -10,7 +10,7 @@ import numpy as np
 
 from forecause.graph import LaggedGraph
 from forecause.graph.edge_table import CAUSE, edge_table, mirrored
-from forecause.graph.formats.textfile import FORMULA, text_of
+from forecause.graph.textfile import FORMULA, text_of
 
 EDGE_COLUMNS = ("source", "target", "lag", "score")
 ESCAPED = re.compile("_x([0-9A-F]{4})_")

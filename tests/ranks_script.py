@@ -16,7 +16,7 @@ from forecause.errors import InputError
 from forecause.forecast.forecaster import FitData
 from forecause.networks import settings as network_settings
 from forecause.networks.distributed import joined
-from forecause.networks.mlp import MLPModel
+from forecause.networks.mlp_and_cnn import MLPModel
 from forecause.networks.settings import MLP, TrainingSettings, Transformer
 from forecause.networks.training import train
 from forecause.networks.transformer import TransformerModel

@@ -2,8 +2,7 @@
 
 import pytest
 
-from forecause.networks.pretrained.network import ContextNetwork
-from forecause.networks.pretrained.weights import save_network
+from forecause.networks.pretrained.network import ContextNetwork, save_network
 from forecause.networks.settings import ContextSettings
 from forecause.simulation import simulate
 from forecause_bench import transfer

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from forecause.store import load as load
     from forecause.store import load_graph as load_graph
 
-_FORECASTERS = "forecause.forecast.kinds"
+_FORECASTERS = "forecause.forecast.selection"
 _NETWORKS = "forecause.networks.settings"
 # Public names and where they live. They are imported when first used: torch and pandas take
 # seconds, and `forecause --help` must not wait for them.

@@ -38,11 +38,11 @@ from forecause.errors import InputError
 from forecause.files import current, examine_output, write_folder
 from forecause.forecast.causal import Causal
 from forecause.forecast.forecaster import Forecaster
-from forecause.forecast.rebuilding import rebuilt
+from forecause.forecast.members import rebuilt
 from forecause.graph.axes import labelled_together
-from forecause.graph.formats.json_format import MOST_SCORES, parse_graph
-from forecause.graph.formats.textfile import save_text
+from forecause.graph.json_format import MOST_SCORES, parse_graph
 from forecause.graph.lagged import LaggedGraph
+from forecause.graph.textfile import save_text
 from forecause.report.page import read_report
 from forecause.seasons.course import TimeCourse
 

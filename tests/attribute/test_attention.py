@@ -5,7 +5,7 @@ import torch
 from forecause.attribute import READOUTS
 from forecause.errors import InputError
 from forecause.forecast.linear import Linear, LinearModel
-from forecause.networks.deep_transformer import DeepTransformerModel
+from forecause.networks.paper_transformers import DeepTransformerModel
 from forecause.networks.settings import DeepTransformer, Transformer
 from forecause.networks.transformer import TransformerModel
 from systems import with_next

@@ -6,7 +6,7 @@ from fitted import fit_forecaster
 from forecause.attribute import cross_fitted, relevance
 from forecause.data import Panel, Windows
 from forecause.errors import InputError
-from forecause.networks.mlp import MLPModel
+from forecause.networks.mlp_and_cnn import MLPModel
 from forecause.networks.network import Network
 from forecause.networks.settings import MLP
 

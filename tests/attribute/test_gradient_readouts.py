@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from forecause.attribute import relevance
-from forecause.networks.cnn import CNNModel
-from forecause.networks.mlp import MLPModel
+from forecause.networks.mlp_and_cnn import CNNModel, MLPModel
 from forecause.networks.network import Network
 from forecause.networks.settings import CNN, MLP, Transformer
 from forecause.networks.transformer import TransformerModel

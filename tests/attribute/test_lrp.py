@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from forecause.forecast.rules import ATTN_LRP, BALANCED_LRP, CP_LRP
-from forecause.networks.deep_transformer import DeepTransformerModel, Prior, _norm
-from forecause.networks.mlp import MLPModel
+from forecause.networks.mlp_and_cnn import MLPModel
+from forecause.networks.paper_transformers import DeepTransformerModel, Prior, _norm
 from forecause.networks.settings import MLP, DeepTransformer
 from tensors import read
 

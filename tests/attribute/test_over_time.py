@@ -16,7 +16,7 @@ from forecause.data import Panel, Windows
 from forecause.diagnostics.regimes import Regimes
 from forecause.effects.attribution import attribution_of_run
 from forecause.effects.what_if import Models
-from forecause.networks.mlp import MLPModel
+from forecause.networks.mlp_and_cnn import MLPModel
 from forecause.networks.network import Network
 from forecause.networks.settings import MLP, Transformer
 from forecause.networks.transformer import TransformerModel

@@ -11,7 +11,7 @@ from forecause.data.windows import Window
 from forecause.forecast.additive import Additive, AdditiveModel
 from forecause.forecast.forecaster import FitData
 from forecause.forecast.linear import Linear, LinearModel
-from forecause.networks.mlp import MLPModel
+from forecause.networks.mlp_and_cnn import MLPModel
 from forecause.networks.network import Network, NetworkModule, TensorWindow
 from forecause.networks.settings import CNN, MLP, Transformer
 from forecause.simulation import simulate

@@ -16,8 +16,7 @@ from forecause.errors import InputError, MissingExtra
 from forecause.forecast.forecaster import FitData, squared_errors
 from forecause.forecast.rules import ATTN_LRP
 from forecause.networks import chronos
-from forecause.networks.chronos import ChronosModel
-from forecause.networks.chronos_base import checksum
+from forecause.networks.chronos import ChronosModel, checksum
 from forecause.networks.network import Network
 from forecause.networks.settings import Chronos, TrainingSettings
 from systems import edge_set

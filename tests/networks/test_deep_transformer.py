@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from forecause.networks.deep_transformer import DeepTransformerModel
 from forecause.networks.network import TensorWindow, parameter_count
+from forecause.networks.paper_transformers import DeepTransformerModel
 from forecause.networks.settings import DeepTransformer
 from forecause.networks.training import passes
 

@@ -16,11 +16,10 @@ from forecause.forecast.forecaster import FitData, over_windows, squared_errors
 from forecause.forecast.linear import Linear, LinearModel
 from forecause.forecast.rules import PLAIN
 from forecause.networks import settings as network_settings
-from forecause.networks.cnn import CNNModel
-from forecause.networks.deep_transformer import DeepTransformerModel
 from forecause.networks.heads import COMPONENTS, LIKELIHOODS, bounded
-from forecause.networks.mlp import MLPModel
+from forecause.networks.mlp_and_cnn import CNNModel, MLPModel
 from forecause.networks.network import Network, TensorWindow
+from forecause.networks.paper_transformers import DeepTransformerModel
 from forecause.networks.settings import CNN, MLP, DeepTransformer, TrainingSettings, Transformer
 from forecause.networks.transformer import TransformerModel
 

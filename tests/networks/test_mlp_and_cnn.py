@@ -4,8 +4,7 @@ import torch
 
 from forecause.forecast.forecaster import FitData
 from forecause.forecast.linear import Linear, LinearModel
-from forecause.networks.cnn import CNNModel
-from forecause.networks.mlp import MLPModel
+from forecause.networks.mlp_and_cnn import CNNModel, MLPModel
 from forecause.networks.network import Network, NetworkModule
 from forecause.networks.settings import CNN, MLP, TrainingSettings
 from tensors import drawn

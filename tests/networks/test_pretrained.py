@@ -20,8 +20,7 @@ from forecause.forecast.rules import CP_LRP
 from forecause.networks.network import Network
 from forecause.networks.pretrained import PretrainedModel
 from forecause.networks.pretrained.context import PENALTIES, TERMS, Context, terms
-from forecause.networks.pretrained.network import ContextNetwork
-from forecause.networks.pretrained.weights import load_network, save_network
+from forecause.networks.pretrained.network import ContextNetwork, load_network, save_network
 from forecause.networks.settings import ContextSettings, Pretrained, TrainingSettings
 from systems import CHAIN_EDGES, chain, edge_set
 from tensors import drawn

@@ -10,11 +10,11 @@ from fitted import preset_settings
 from forecause.config import ForecasterName, ForecasterSpec
 from forecause.forecast.forecaster import FitData, squared_errors
 from forecause.forecast.rules import PLAIN
-from forecause.networks.mlp import MLPModel
+from forecause.networks.mlp_and_cnn import MLPModel
 from forecause.networks.network import Network, NetworkModule, TensorWindow
+from forecause.networks.paper_transformers import VectorTransformerModel
 from forecause.networks.settings import MLP, SPARSITIES, TrainingSettings, VectorTransformer
 from forecause.networks.sparsity import Penalty, learn_sparsely
-from forecause.networks.vector_transformer import VectorTransformerModel
 from systems import windows_of
 from tensors import drawn
 

@@ -6,7 +6,7 @@ import torch
 
 from forecause.forecast.forecaster import FitData
 from forecause.forecast.rules import ATTN_LRP, CP_LRP, PLAIN
-from forecause.networks.deep_transformer import DeepTransformerModel
+from forecause.networks.paper_transformers import DeepTransformerModel
 from forecause.networks.settings import DeepTransformer, Transformer
 from forecause.networks.transformer import TransformerModel
 from tensors import drawn

@@ -10,8 +10,8 @@ from forecause.forecast.forecaster import FitData, squared_errors
 from forecause.forecast.linear import Linear, LinearModel
 from forecause.forecast.rules import ATTN_LRP
 from forecause.networks.network import Network, TensorWindow, parameter_count
+from forecause.networks.paper_transformers import VectorTransformerModel
 from forecause.networks.settings import TrainingSettings, VectorTransformer
-from forecause.networks.vector_transformer import VectorTransformerModel
 from systems import CHAIN_EDGES, chain, edge_set
 
 BRIEF = TrainingSettings(max_steps=300, look_every=50, patience=2, rate_drops=0)

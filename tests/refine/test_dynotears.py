@@ -5,8 +5,8 @@ import pytest
 from sklearn.linear_model import Lasso, LinearRegression
 
 from forecause.data import Windows
+from forecause.refine.candidates import LaggedProducts, lagged_values
 from forecause.refine.dynotears import fit_weights
-from forecause.refine.lagged import LaggedProducts, lagged_values
 
 NO_EFFECT_NOW = 100.0  # a penalty that no effect at lag 0 is worth
 

@@ -5,7 +5,7 @@ import pytest
 
 from forecause.data import Windows
 from forecause.refine import lagged
-from forecause.refine.lagged import LaggedProducts, lagged_values
+from forecause.refine.candidates import LaggedProducts, lagged_values
 
 
 @pytest.mark.parametrize("held_at_once", [1, 100, 20_000_000])

@@ -13,8 +13,8 @@ from forecause.graph import LaggedGraph
 from forecause.graph.metrics import score_graph
 from forecause.refine.candidates import screen_instantaneous
 from forecause.refine.dynotears import graph_of_links
-from forecause.refine.instantaneous import refine_instantaneous
 from forecause.refine.links import Links
+from forecause.refine.run import refine_instantaneous
 from graph_readers import from_tigramite
 
 NAMES = ("a", "b", "c", "d")

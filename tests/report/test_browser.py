@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import forecause as fc
-from forecause.graph.formats.json_format import read_json
+from forecause.graph.json_format import read_json
 from graph_readers import from_dot, from_graphml, read_csv
 from report_runs import NASTY, many_variables, three_variables, with_domains
 

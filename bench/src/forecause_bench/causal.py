@@ -32,7 +32,7 @@ from forecause.forecast.selection import Fitted
 from forecause.graph.lagged import LaggedGraph
 from forecause.method import discover
 from forecause.simulation import simulate
-from forecause.simulation.result import Simulated
+from forecause.simulation.simulator import Simulated
 from forecause_bench.calibration import MECHANISMS
 from forecause_bench.run import describe_machine
 

@@ -12,7 +12,7 @@ from forecause.data.panel import Panel
 from forecause.graph.lagged import LaggedGraph
 from forecause.simulation import simulate
 from forecause.simulation.mechanisms import Mechanism, Network
-from forecause.simulation.result import Simulated
+from forecause.simulation.simulator import Simulated
 from forecause_bench.methods import Answer
 from forecause_bench.suite import Cell, Suite
 

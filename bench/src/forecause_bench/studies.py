@@ -26,8 +26,8 @@ from forecause.graph import LaggedGraph, empty_scores
 from forecause.graph.axes import by_lag
 from forecause.method import discover
 from forecause.networks.settings import MANY
-from forecause.refine.instantaneous import refine_instantaneous
 from forecause.refine.latent import refine_latent
+from forecause.refine.run import refine_instantaneous
 from forecause.regression import screen
 from forecause_bench.methods import Answer
 

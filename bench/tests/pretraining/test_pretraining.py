@@ -9,8 +9,7 @@ from safetensors.torch import load_file
 
 import forecause as fc
 from forecause.errors import InputError
-from forecause.networks.pretrained.network import ContextNetwork
-from forecause.networks.pretrained.weights import load_network
+from forecause.networks.pretrained.network import ContextNetwork, load_network
 from forecause.networks.settings import ContextSettings
 from forecause_bench import pretraining as module
 from forecause_bench.pretraining import check, pretrain

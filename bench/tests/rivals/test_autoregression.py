@@ -6,7 +6,7 @@ import statsmodels.api as sm
 
 from forecause.data import Panel
 from forecause.errors import InputError
-from forecause.refine.lagged import LaggedProducts
+from forecause.refine.candidates import LaggedProducts
 from forecause_bench.rivals.autoregression import Design, edge_tests, full_regression, lags_of
 
 

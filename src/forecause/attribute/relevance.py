@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from forecause.attribute.of_variables import VariableRelevance
-from forecause.attribute.readouts import Readout, find_readout, gradient
+from forecause.attribute.readouts import Readout, VariableRelevance, find_readout, gradient
 from forecause.data.windows import Window, Windows
 from forecause.errors import InputError
 from forecause.forecast.forecaster import Floats, Forecaster

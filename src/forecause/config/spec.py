@@ -48,7 +48,7 @@ HowName = Literal["mean", "sum", "last"]
 SeasonName = Literal["auto", "none"]
 TrendName = Literal["auto", "none"]
 
-OWN_KINDS = "forecause.forecast.kinds"  # a layer above, imported when a forecaster is asked for
+OWN_KINDS = "forecause.forecast.selection"  # a layer above, imported when a forecaster is asked for
 EVERY_HEAD: tuple[str, ...] = get_args(HeadName)
 EVERY_READOUT: tuple[str, ...] = get_args(ReadoutName)
 WITHOUT_ATTENTION = tuple(r for r in EVERY_READOUT if r not in ("attention", "rollout"))

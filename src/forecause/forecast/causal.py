@@ -18,8 +18,7 @@ from forecause.config import ForecasterSpec
 from forecause.errors import InputError
 from forecause.forecast.choice import PerTargetChoice, PerTargetChoiceSettings
 from forecause.forecast.forecaster import Forecaster
-from forecause.forecast.members import Member
-from forecause.forecast.rebuilding import rebuilt
+from forecause.forecast.members import Member, rebuilt
 
 MOST_RESIDUALS = 2_000  # windows whose residuals are kept for draws
 

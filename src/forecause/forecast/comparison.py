@@ -13,7 +13,7 @@ from forecause.data.windows import Window, Windows
 from forecause.forecast.choice import PerTargetChoice, choose, clear_wins
 from forecause.forecast.forecaster import Floats, Forecaster, over_windows, squared_errors
 from forecause.forecast.likelihood import MeanLikelihood
-from forecause.forecast.stack import JOINED, Stack
+from forecause.forecast.members import JOINED, Stack
 from forecause.networks.settings import TrainedSettings
 
 

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from forecause.config import PLAIN_READOUTS
-from forecause.forecast.by_domain import by_domain
 from forecause.forecast.dictionary_search import (
     MOST_ATOMS,
     AdditiveModels,
@@ -24,6 +23,7 @@ from forecause.forecast.dictionary_search import (
     extra_triple_scans,
 )
 from forecause.forecast.forecaster import FitData, Floats, Forecaster, ForecasterSettings
+from forecause.forecast.members import by_domain
 from forecause.forecast.rules import PLAIN, Rules
 from forecause.regression import scan
 from forecause.regression.atoms import Atom, Factor, Kind

@@ -8,10 +8,10 @@ import numpy as np
 
 from forecause.data.streams import flat, moments_by_block, past_and_targets
 from forecause.data.windows import Windows
-from forecause.forecast.by_domain import by_domain
 from forecause.forecast.forecaster import FitData, Floats, Forecaster, ForecasterSettings, Index
 from forecause.forecast.input_tests.closed_form import closed_form_tests
 from forecause.forecast.input_tests.protocol import InputTests, TestRequest
+from forecause.forecast.members import by_domain
 from forecause.forecast.rules import PLAIN, Rules
 from forecause.regression.moments import cross_validated
 from forecause.regression.sample import BLOCKS

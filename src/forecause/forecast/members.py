@@ -1,12 +1,30 @@
-"""Forecasters that are made of others: what they have in common, and how a member is saved."""
+"""Forecasters made of others, stacked or one per domain; how a forecaster is saved and rebuilt."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from forecause.config import ForecasterSpec, Settings
-from forecause.forecast.forecaster import Forecaster, ForecasterSettings, Mask
+from forecause.errors import InputError
+from forecause.forecast.forecaster import (
+    FitData,
+    Floats,
+    Forecaster,
+    ForecasterSettings,
+    Index,
+    Mask,
+)
+from forecause.forecast.rules import PLAIN, Rules
+from forecause.networks.settings import TrainedSettings
+from forecause.progress import QUIET
+
+if TYPE_CHECKING:
+    from forecause.forecast.input_tests.protocol import InputTests, TestRequest
 
 
 class Member(Settings):
@@ -63,3 +81,172 @@ class OfMembers(Forecaster):
     def keep_only(self, columns: Collection[int]) -> None:
         for member in self._members.values():
             member.keep_only(columns)
+
+
+JOINED = " + "  # between the labels of the parts
+
+
+class StackSettings(ForecasterSettings):
+    """What every part of a stack is, by its label."""
+
+    kind: ClassVar[str] = "stack"
+
+    parts: dict[str, Member]
+
+    @classmethod
+    def of_preset(cls, preset: str) -> ForecasterSpec:
+        """Refused: what is stacked follows from other fits."""
+        raise InputError(
+            "A stack of forecasters is kept by single targets; ask for forecaster='auto'."
+        )
+
+    def build(self, shape: tuple[int, int]) -> Stack:
+        return Stack(shape, self, {name: part.build(shape) for name, part in self.parts.items()})
+
+
+class Stack(OfMembers):
+    """Forecasts and slopes are the means of those of the parts."""
+
+    settings: StackSettings
+
+    def __init__(
+        self, shape: tuple[int, int], settings: StackSettings, parts: Mapping[str, Forecaster]
+    ) -> None:
+        super().__init__(shape, settings, parts)
+        self.noise_variance = np.min([part.noise_variance for part in parts.values()], axis=0)
+
+    @classmethod
+    def of(cls, parts: Mapping[str, Forecaster]) -> Stack:
+        """Of fitted forecasters."""
+        first = next(iter(parts.values()))
+        settings = StackSettings(parts={label: Member.of(part) for label, part in parts.items()})
+        return cls((first.max_lag, first.n_variables), settings, parts)
+
+    @property
+    def label(self) -> str:
+        return JOINED.join(self._members)
+
+    def forward(self, past: Floats, rules: Rules = PLAIN, domain: Index | None = None) -> Floats:
+        return np.mean([part(past, rules, domain) for part in self._members.values()], axis=0)
+
+    def jacobian(self, past: Floats, rules: Rules = PLAIN, domain: Index | None = None) -> Floats:
+        each = [part.jacobian(past, rules, domain) for part in self._members.values()]
+        return np.mean(each, axis=0)
+
+    def fit(self, fit_data: FitData) -> None:
+        for part in self._members.values():
+            part.fit(fit_data)
+        self.estimate_noise(fit_data.held_out)
+
+
+Plain = TypeVar("Plain", bound=ForecasterSettings)
+
+
+class ByDomain(OfMembers):
+    """Members of one kind; each forecasts the windows of its own domain."""
+
+    def __init__(
+        self, shape: tuple[int, int], settings: ForecasterSettings, each: Sequence[Forecaster]
+    ) -> None:
+        super().__init__(shape, settings, {str(d): member for d, member in enumerate(each)})
+        self.each = list(each)
+
+    @property
+    def label(self) -> str:
+        return f"{self.kind}-by-domain"
+
+    @property
+    def is_straight(self) -> bool:
+        return False  # slopes differ between the windows of two domains
+
+    def has_model_for(self, column: int) -> bool:
+        return any(member.has_model_for(column) for member in self.each)
+
+    def forward(self, past: Floats, rules: Rules = PLAIN, domain: Index | None = None) -> Floats:
+        return self._gather(past, domain, lambda member, part: member(part, rules))
+
+    def jacobian(self, past: Floats, rules: Rules = PLAIN, domain: Index | None = None) -> Floats:
+        return self._gather(past, domain, lambda member, part: member.jacobian(part, rules))
+
+    def input_tests(self, request: TestRequest) -> InputTests:
+        return self.each[0].input_tests(request)
+
+    def fit(self, fit_data: FitData) -> None:
+        for domain, member in enumerate(self.each):
+            fit_data.progress.step(
+                f"fitting the {self.kind} model by domain", domain / self.domains
+            )
+            member.fit(replace(fit_data.of_domain(domain), progress=QUIET))
+        self.estimate_noise(fit_data.held_out)
+
+    def _gather(
+        self, past: Floats, domain: Index | None, answer: Callable[[Forecaster, Floats], Floats]
+    ) -> Floats:
+        """Answers (batch, ...) of each window's own member."""
+        assert domain is not None
+        present = np.unique(domain).tolist()
+        places = [np.flatnonzero(domain == d) for d in present]
+        answers = [
+            answer(self.each[d], past[rows]) for d, rows in zip(present, places, strict=True)
+        ]
+        return np.concatenate(answers)[np.argsort(np.concatenate(places))]
+
+
+def by_domain(
+    settings: Plain, build: Callable[[Plain], Forecaster], shape: tuple[int, int]
+) -> Forecaster:
+    """The forecaster itself, or where the settings tell domains apart one for each of them."""
+    if not settings.domains:
+        return build(settings)
+    plain = settings.model_copy(update={"domains": 0})
+    return ByDomain(shape, settings, [build(plain) for _ in range(settings.domains)])
+
+
+def rebuilt(
+    kind: str,
+    shape: tuple[int, int],
+    settings: Mapping[str, Any],
+    weights: Mapping[str, npt.NDArray[Any]],
+) -> Forecaster:
+    """The forecaster with its weights. Settings can describe one of any size: it is built only if
+    the weights of the file fill it."""
+    spec = _named(kind, settings)
+    leaves = list(_leaves(spec))
+    _check_parts(leaves, weights)
+    networks = [leaf for leaf in leaves if isinstance(leaf, TrainedSettings)]
+    if networks:
+        from forecause.networks.outline import check_size
+
+        check_size(networks, shape, weights)
+    forecaster = spec.build(shape)
+    forecaster.load_state(weights)
+    return forecaster
+
+
+def _named(kind: str, settings: Mapping[str, Any]) -> ForecasterSettings:
+    spec = ForecasterSpec.named(kind)(**settings)
+    assert isinstance(spec, ForecasterSettings), f"{kind} cannot be built"
+    return spec
+
+
+def _leaves(spec: ForecasterSettings) -> Iterator[ForecasterSettings]:
+    """The settings of a forecaster, or of the members that it is made of."""
+    parts = getattr(spec, "members", None) or getattr(spec, "parts", None)
+    if not isinstance(parts, Mapping):
+        yield spec
+        return
+    for part in parts.values():
+        assert isinstance(part, Member)
+        yield from _leaves(_named(part.kind, part.settings))
+
+
+def _check_parts(
+    leaves: Iterable[ForecasterSettings], weights: Mapping[str, npt.NDArray[Any]]
+) -> None:
+    """A closed form has arrays of its own for every domain, and a number for every term."""
+    numbers = sum(values.size for values in weights.values())
+    for leaf in leaves:
+        if isinstance(leaf, TrainedSettings):
+            continue
+        if leaf.domains > len(weights) or leaf.features(1) > numbers:
+            raise InputError("the settings describe a network of endless parts")

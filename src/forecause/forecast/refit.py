@@ -20,9 +20,9 @@ from forecause.data.streams import MOST_NUMBERS, past_and_targets
 from forecause.data.variables import Variables
 from forecause.data.windows import Windows
 from forecause.forecast.additive import Additive, AdditiveModel
-from forecause.forecast.by_domain import ByDomain
 from forecause.forecast.forecaster import Forecaster
 from forecause.forecast.linear import Linear, LinearModel
+from forecause.forecast.members import ByDomain
 from forecause.graph.axes import by_step
 from forecause.graph.lagged import LaggedGraph
 from forecause.regression.moments import Moments, lowest

@@ -13,19 +13,26 @@ import pandas as pd
 from forecause.config import ForecasterSpec, ForecastOptions
 from forecause.config.thresholds import thresholds
 from forecause.data.windows import Windows
+from forecause.forecast.additive import Additive
 from forecause.forecast.comparison import Comparison
 from forecause.forecast.dictionary import Dictionary, DictionaryModel
 from forecause.forecast.forecaster import FitData, Forecaster, ForecasterSettings, Index, Mask
 from forecause.forecast.joint_functions import columns_with_products
-from forecause.forecast.kinds import CLOSED_FORMS, LEARNERS, NETWORKS
+from forecause.forecast.linear import Linear
 from forecause.forecast.products import Products
-from forecause.networks.settings import MANY, MOST_INPUTS, TrainedSettings
+from forecause.forecast.trees import Trees
+from forecause.networks.settings import MANY, MLP, MOST_INPUTS, TrainedSettings, Transformer
 from forecause.progress import QUIET, Progress
 
 MOST_CURVED = 1000  # inputs; with more the additive model's curves are too many
 MOST_HELD_OUT = 20_000  # windows to stop by, and as many to compare by
 MOST_LEARNED = 60  # inputs of learners; with more, scans of products take too long
 HEADS_OF_AUTO = ("mse", "gaussian")
+
+# The forecasters that `auto` tries, simple to rich. Importing this module makes every kind known.
+CLOSED_FORMS: list[type[ForecasterSettings]] = [Linear, Additive]
+LEARNERS: list[type[ForecasterSettings]] = [Dictionary, Trees]
+NETWORKS: list[type[ForecasterSettings]] = [MLP, Transformer]
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from forecause.config import PLAIN_READOUTS
 from forecause.forecast.boosted_trees import LEAVES, MOST_TREES, grown, held_out_rows
-from forecause.forecast.by_domain import by_domain
 from forecause.forecast.forecaster import (
     STEP,
     FitData,
@@ -23,6 +22,7 @@ from forecause.forecast.forecaster import (
     ForecasterSettings,
     Index,
 )
+from forecause.forecast.members import by_domain
 from forecause.forecast.rules import PLAIN, Rules
 from forecause.work_sharing import parallel_map
 

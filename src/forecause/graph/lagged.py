@@ -158,44 +158,44 @@ class LaggedGraph:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The graph as `forecause.graph/1` JSON; written to `path` if given."""
-        from forecause.graph.formats.json_format import to_json
+        from forecause.graph.json_format import to_json
 
         return to_json(self, path)
 
     @staticmethod
     def from_json(source: str | Path) -> LaggedGraph:
         """Read a `forecause.graph/1` file."""
-        from forecause.graph.formats.json_format import read_json
+        from forecause.graph.json_format import read_json
 
         return read_json(source)
 
     def to_csv(self, path: str | Path | None = None) -> str:
         """The edge table as CSV; written to `path` if given."""
-        from forecause.graph.formats.export import to_csv
+        from forecause.graph.export import to_csv
 
         return to_csv(self, path)
 
     def to_networkx(self) -> Any:
         """A networkx MultiDiGraph; the key of an edge is its lag."""
-        from forecause.graph.formats.export import to_networkx
+        from forecause.graph.export import to_networkx
 
         return to_networkx(self)
 
     def to_graphml(self, path: str | Path | None = None) -> str:
         """The graph as GraphML; written to `path` if given."""
-        from forecause.graph.formats.export import to_graphml
+        from forecause.graph.export import to_graphml
 
         return to_graphml(self, path)
 
     def to_dot(self, path: str | Path | None = None) -> str:
         """The graph in Graphviz's language; written to `path` if given."""
-        from forecause.graph.formats.export import to_dot
+        from forecause.graph.export import to_dot
 
         return to_dot(self, path)
 
     def to_tigramite(self) -> np.ndarray[Any, Any]:
         """tigramite's string array [source, target, lag 0..max_lag] of marks such as '-->'."""
-        from forecause.graph.formats.export import to_tigramite
+        from forecause.graph.export import to_tigramite
 
         return to_tigramite(self)
 

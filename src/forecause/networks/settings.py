@@ -155,7 +155,7 @@ class MLP(SeparateSettings):
     hidden: int = Field(default=32, ge=2)
 
     def module(self, shape: tuple[int, int]) -> NetworkModule:
-        from forecause.networks.mlp import MLPModel
+        from forecause.networks.mlp_and_cnn import MLPModel
 
         return MLPModel(shape, self)
 
@@ -184,7 +184,7 @@ class CNN(NetworkSettings):
     training: TrainingSettings = TrainingSettings(learning_rate=1e-3, batch_size=128)
 
     def module(self, shape: tuple[int, int]) -> NetworkModule:
-        from forecause.networks.cnn import CNNModel
+        from forecause.networks.mlp_and_cnn import CNNModel
 
         return CNNModel(shape, self)
 
@@ -207,7 +207,7 @@ class DeepTransformer(NetworkSettings):
         return cls(layers=1) if preset == "paper-shallow" else super().of_preset(preset)
 
     def module(self, shape: tuple[int, int]) -> NetworkModule:
-        from forecause.networks.deep_transformer import DeepTransformerModel
+        from forecause.networks.paper_transformers import DeepTransformerModel
 
         return DeepTransformerModel(shape, self)
 
@@ -266,7 +266,7 @@ class VectorTransformer(NetworkSettings):
     layers: int = 1
 
     def module(self, shape: tuple[int, int]) -> NetworkModule:
-        from forecause.networks.vector_transformer import VectorTransformerModel
+        from forecause.networks.paper_transformers import VectorTransformerModel
 
         return VectorTransformerModel(shape, self)
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from forecause.data import Panel
 from forecause.graph import LaggedGraph
-from forecause.refine.lagged import FloatArray, LaggedProducts
+from forecause.refine.candidates import FloatArray, LaggedProducts
 from forecause.refine.links import Links, graph_of, has_cycle
 
 PENALTY = 0.1  # the published default for both parts

@@ -37,13 +37,13 @@ from forecause.graph.edge_table import (
 from forecause.graph.lagged import LaggedGraph
 from forecause.progress import QUIET, Progress
 from forecause.refine.candidates import (
+    LaggedProducts,
     Place,
     candidate_mask,
     check_variables,
     lagged_places,
     screen_instantaneous,
 )
-from forecause.refine.lagged import LaggedProducts
 from forecause.refine.links import Links, Mask
 from forecause.refine.tigramite_search import by_target, search_latent
 

@@ -10,7 +10,7 @@ import numpy as np
 from forecause.data.sampling import delay_text
 from forecause.errors import InputError
 from forecause.graph.edge_table import edge_records
-from forecause.graph.formats.json_format import MOST_SCORES
+from forecause.graph.json_format import MOST_SCORES
 from forecause.graph.lagged import LaggedGraph
 from forecause.report.history import short
 from forecause.report.layout import grouped, positions

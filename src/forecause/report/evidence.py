@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from forecause.attribute.of_variables import VariableRelevance
+from forecause.attribute.readouts import VariableRelevance
 from forecause.data.sampling import timing
 from forecause.data.variables import Variables
 from forecause.data.windows import Window, Windows

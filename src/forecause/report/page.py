@@ -20,8 +20,8 @@ from forecause.data.sampling import lag_text, sampling_text
 from forecause.diagnostics.finding import Gravity
 from forecause.errors import InputError
 from forecause.forecast.comparison import over_mean
-from forecause.graph.formats.textfile import save_text, text_of
 from forecause.graph.lagged import LaggedGraph
+from forecause.graph.textfile import save_text, text_of
 from forecause.report.content import FORMAT, page_data
 from forecause.report.reproduction import commands
 from forecause.report.words import (

@@ -92,8 +92,7 @@ class Plots:
 
     def interventions(self, axes: Axes | None = None) -> Axes:
         """Effect of raising an input by one sd against its score, over the run's kept windows."""
-        from forecause.attribute.of_variables import VariableRelevance
-        from forecause.attribute.readouts import intervention
+        from forecause.attribute.readouts import VariableRelevance, intervention
 
         sample, scores = self.run.data.sampled, self.run.scores
         inputs = scores.sizes["source"] * scores.sizes["lag"]

@@ -30,8 +30,7 @@ from forecause.forecast.input_tests.closed_form import (
     WORK_PER_TARGET,
 )
 from forecause.forecast.input_tests.closed_form import WORK as TEST_WORK
-from forecause.forecast.kinds import LEARNERS
-from forecause.forecast.selection import Plan, Share, learners
+from forecause.forecast.selection import LEARNERS, Plan, Share, learners
 from forecause.networks.settings import MANY, TrainedSettings
 from forecause.regression.screen import ROUNDS, is_wide
 

@@ -2,8 +2,7 @@
 
 from forecause.simulation import datasets
 from forecause.simulation.lorenz96 import lorenz96
-from forecause.simulation.result import Simulated
-from forecause.simulation.simulator import simulate
+from forecause.simulation.simulator import Simulated, simulate
 from forecause.simulation.system import System
 
 __all__ = ["Simulated", "System", "datasets", "lorenz96", "simulate"]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from forecause.errors import InputError
 from forecause.graph.lagged import LaggedGraph
-from forecause.simulation.result import Simulated
+from forecause.simulation.simulator import Simulated
 
 Array = npt.NDArray[np.float64]
 

@@ -22,8 +22,8 @@ from forecause.forecast.forecaster import Forecaster
 from forecause.forecast.rules import Rules
 from forecause.graph.axes import by_lag
 from forecause.networks.backward import activation, layer_norm, scale_gradient
-from forecause.networks.deep_transformer import Block, DeepTransformerModel, Prior
 from forecause.networks.network import Network
+from forecause.networks.paper_transformers import Block, DeepTransformerModel, Prior
 from forecause.networks.settings import DeepTransformer
 from forecause_bench.document import Block as DocumentBlock
 from forecause_bench.document import Heading, Lines, Table, Text, to_markdown

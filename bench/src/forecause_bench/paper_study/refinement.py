@@ -21,9 +21,9 @@ from forecause.data.panel import Panel
 from forecause.edges.knowledge import Knowledge
 from forecause.graph.axes import labelled
 from forecause.graph.lagged import LaggedGraph
-from forecause.refine.instantaneous import refine_instantaneous
 from forecause.refine.latent import refine_latent
 from forecause.refine.links import Links
+from forecause.refine.run import refine_instantaneous
 from forecause.refine.tigramite_search import by_target, graph_plus, search_latent, search_plus
 from forecause_bench.document import Block, Heading, Lines, Paragraph, Table, Text, to_markdown
 from forecause_bench.paper_study.answers import Summary

@@ -18,8 +18,14 @@ from forecause.config import Settings
 from forecause.errors import InputError
 from forecause.files import write_whole
 from forecause.networks.pretrained.context import MOST_WINDOWS_TOLD, Context
-from forecause.networks.pretrained.network import ContextNetwork, Equations
-from forecause.networks.pretrained.weights import WEIGHTS, read_whole, save_network, save_whole
+from forecause.networks.pretrained.network import (
+    WEIGHTS,
+    ContextNetwork,
+    Equations,
+    read_whole,
+    save_network,
+    save_whole,
+)
 from forecause.networks.settings import ContextSettings
 from forecause.progress import QUIET, Progress
 from forecause_bench.pretraining.systems import (

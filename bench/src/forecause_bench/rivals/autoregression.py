@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forecause.data import Panel, Windows
-from forecause.refine.lagged import FloatArray, Index, LaggedProducts, lagged_values
+from forecause.refine.candidates import FloatArray, Index, LaggedProducts, lagged_values
 from forecause.regression.least_squares import Regression
 
 

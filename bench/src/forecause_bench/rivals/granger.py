@@ -13,7 +13,7 @@ import numpy as np
 from forecause.data import Panel
 from forecause.edges.knowledge import Knowledge
 from forecause.graph import LaggedGraph
-from forecause.refine.lagged import FloatArray, LaggedProducts
+from forecause.refine.candidates import FloatArray, LaggedProducts
 from forecause.refine.links import Links, graph_of
 from forecause_bench.rivals.autoregression import edge_tests, lags_of, regressions
 

@@ -9,8 +9,8 @@ import torch
 
 from forecause.data import Panel
 from forecause.graph import LaggedGraph
+from forecause.refine.candidates import FloatArray
 from forecause.refine.dynotears import cycle_strength, dual_ascent
-from forecause.refine.lagged import FloatArray
 from forecause.refine.links import graph_of
 from forecause_bench.rivals.autoregression import Design
 

@@ -7,7 +7,7 @@ import numpy as np
 from forecause.data import Panel
 from forecause.edges.knowledge import Knowledge
 from forecause.graph import LaggedGraph
-from forecause.refine.lagged import LaggedProducts
+from forecause.refine.candidates import LaggedProducts
 from forecause.refine.links import Links, graph_of
 from forecause.regression.p_values import adjusted_p_values
 from forecause_bench.rivals.autoregression import edge_tests

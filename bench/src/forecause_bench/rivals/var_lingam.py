@@ -6,7 +6,7 @@ import numpy as np
 
 from forecause.data import Panel
 from forecause.graph import LaggedGraph
-from forecause.refine.lagged import FloatArray
+from forecause.refine.candidates import FloatArray
 from forecause.refine.links import graph_of
 from forecause.refine.tigramite_search import quiet
 from forecause_bench.rivals.autoregression import Design

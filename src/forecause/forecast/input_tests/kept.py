@@ -19,8 +19,8 @@ from forecause.forecast.input_tests.learner_tests import with_learners
 from forecause.forecast.input_tests.protocol import InputTests, TestRequest
 from forecause.forecast.input_tests.refits import Refits
 from forecause.forecast.input_tests.variance import variance_p_values
+from forecause.forecast.members import JOINED
 from forecause.forecast.selection import Fitted, affords_learners
-from forecause.forecast.stack import JOINED
 
 MOST_LEARNER_WINDOWS = 20_000  # that dictionary and trees are tested on
 

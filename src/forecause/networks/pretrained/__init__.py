@@ -14,8 +14,7 @@ from forecause.forecast.rules import PLAIN, Rules
 from forecause.networks.backward import activation
 from forecause.networks.network import TensorWindow
 from forecause.networks.pretrained.context import TERMS, Context, terms
-from forecause.networks.pretrained.network import ContextNetwork, Equations
-from forecause.networks.pretrained.weights import load_network
+from forecause.networks.pretrained.network import ContextNetwork, Equations, load_network
 from forecause.networks.settings import Pretrained
 from forecause.networks.training import Trained, train
 

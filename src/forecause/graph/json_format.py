@@ -16,8 +16,8 @@ from forecause.bounded import check_candidates, parse_json
 from forecause.errors import InputError
 from forecause.graph.axes import AXES
 from forecause.graph.edge_table import EDGE_COLUMNS, edge_records, edge_table
-from forecause.graph.formats.textfile import save_text, text_of
 from forecause.graph.lagged import LaggedGraph
+from forecause.graph.textfile import save_text, text_of
 
 Array = npt.NDArray[np.float64]
 

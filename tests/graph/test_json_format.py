@@ -5,13 +5,13 @@ import math
 
 import numpy as np
 import pytest
+from forecause.graph.formats import json_format
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forecause.errors import InputError
 from forecause.graph import LaggedGraph, empty_scores
-from forecause.graph.formats import json_format
-from forecause.graph.formats.json_format import read_json, to_json
+from forecause.graph.json_format import read_json, to_json
 
 quickly = settings(max_examples=30, deadline=None)
 

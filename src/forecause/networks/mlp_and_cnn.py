@@ -1,4 +1,4 @@
-"""One small network per target, all evaluated together, beside a linear path."""
+"""Small networks: an MLP per target beside a linear path, a convolution over the whole window."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from torch import Tensor, nn
 
 from forecause.forecast.forecaster import FitData
 from forecause.forecast.linear import Linear, LinearModel
-from forecause.forecast.rules import Rules
+from forecause.forecast.rules import PLAIN, Rules
 from forecause.networks.backward import activation
 from forecause.networks.separate import Separate
-from forecause.networks.settings import MLP
+from forecause.networks.settings import CNN, MLP
+from forecause.networks.training import Trained
 
 
 class MLPModel(Separate):
@@ -67,3 +68,28 @@ class MLPModel(Separate):
         hidden = activation(torch.relu, hidden, rules)
         hidden = activation(torch.relu, torch.baddbmm(self.second_bias, hidden, self.second), rules)
         return torch.baddbmm(linear, hidden, self.last).transpose(0, 1)
+
+
+class CNNModel(Trained):
+    """X_t = linear(conv(conv(past))), the full window at once; a domain shifts the channels."""
+
+    settings: CNN
+
+    def __init__(self, shape: tuple[int, int], settings: CNN) -> None:
+        super().__init__(shape, settings, settings.head)
+        channels = settings.channels
+        self.first = nn.Conv1d(self.n_variables, channels, settings.kernel, padding="same")
+        self.domain = nn.Parameter(torch.randn(self.domains, channels))
+        self.second = nn.Conv1d(channels, channels, settings.kernel, padding="same")
+        self.last = nn.Linear(channels * self.max_lag, self.n_variables * self.likelihood.outputs)
+
+    def outputs(self, past: Tensor, rules: Rules = PLAIN, domain: Tensor | None = None) -> Tensor:
+        return self.without_forbidden(past, lambda part: self._run(part, domain, rules))
+
+    def _run(self, past: Tensor, domain: Tensor | None, rules: Rules) -> Tensor:
+        hidden = self.first(past.transpose(1, 2))
+        if self.domains:
+            hidden = hidden + self.domain[domain][..., None]
+        hidden = activation(torch.relu, hidden, rules)
+        hidden = activation(torch.relu, self.second(hidden), rules)
+        return self.last(hidden.flatten(1)).unflatten(1, (self.n_variables, -1))

@@ -19,8 +19,8 @@ import numpy.typing as npt
 from forecause.bounded import check_candidates
 from forecause.errors import InputError
 from forecause.graph.edge_table import CAUSE, Cell, edge_records, mirrored
-from forecause.graph.formats.textfile import no_formula, save_text
 from forecause.graph.lagged import LaggedGraph
+from forecause.graph.textfile import no_formula, save_text
 
 MARK = re.compile("[-<ox+].[->ox+]")  # tigramite's links, such as --> o-> <-> x-x
 

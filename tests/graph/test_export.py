@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from forecause.errors import InputError
 from forecause.graph import LaggedGraph
-from forecause.graph.formats.export import to_csv, to_dot, to_graphml, to_networkx, to_tigramite
-from forecause.graph.formats.json_format import read_json, to_json
+from forecause.graph.export import to_csv, to_dot, to_graphml, to_networkx, to_tigramite
+from forecause.graph.json_format import read_json, to_json
 from graph_readers import from_dot, from_graphml, from_networkx, from_tigramite, read_csv
 
 NASTY = (

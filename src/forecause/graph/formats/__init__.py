@@ -1,1 +1,0 @@
-"""A graph as JSON, CSV, GraphML, DOT and other packages' objects."""
