@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from forecause.graph.formats import json_format
+from forecause.graph import json_format
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

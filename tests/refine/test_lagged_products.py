@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from forecause.data import Windows
-from forecause.refine import lagged
+from forecause.refine import candidates
 from forecause.refine.candidates import LaggedProducts, lagged_values
 
 
@@ -12,7 +12,7 @@ from forecause.refine.candidates import LaggedProducts, lagged_values
 def test_products_are_those_of_the_centred_values_whatever_the_chunk(
     held_at_once, make_panel, monkeypatch
 ):
-    monkeypatch.setattr(lagged, "CHUNK_VALUES", held_at_once)
+    monkeypatch.setattr(candidates, "CHUNK_VALUES", held_at_once)
     panel = make_panel(rows=(60, 30))
     windows = Windows.of(panel, 2)
     columns = lagged_values(windows, windows.rows).reshape(len(windows), -1)
