@@ -195,7 +195,7 @@ def test_the_surprise_is_saved_and_shown(wide, tmp_path, capsys):
     folder = wide.save(tmp_path / "run")
     pd.testing.assert_frame_equal(fc.load(folder).nll, wide.nll)
     assert "surprise" in (folder / "report.html").read_text()
-    show_discovery(wide, folder)
+    show_discovery(wide, folder, verbose=True)
     shown = capsys.readouterr().out
     assert "negative log-likelihood" in shown
     assert "Brier score" in shown

@@ -241,14 +241,14 @@ def test_findings_survive_saving(tmp_path):
     assert fc.load(found.save(tmp_path / "run")).findings == found.findings
 
 
-def test_the_command_shows_findings_as_notes_after_the_tables(tmp_path, command):
+def test_the_command_shows_all_findings_and_tables_if_asked(tmp_path, command):
     data = tmp_path / "data.csv"
     pd.DataFrame(chain(60), columns=list("abc")).to_csv(data, index=False)
     asked = ("--forecaster", "linear", "--out", tmp_path / "r", "-q")
-    _, out, _ = command("discover", data, *asked)
-    tables, note = out.split("note: There are 55 windows for 15 inputs")
-    assert "held-out squared error" in tables
-    assert "report.html" in note
+    _, out, _ = command("discover", data, *asked, "-v")
+    assert "note: There are 55 windows for 15 inputs" in out
+    assert "held-out squared error" in out
+    assert "report.html" in out.splitlines()[-1]
 
 
 def test_a_finding_from_a_sample_says_so(monkeypatch):

@@ -5,9 +5,13 @@ import sys
 from dataclasses import replace
 from xml.etree import ElementTree
 
+import numpy as np
+import pandas as pd
 from matplotlib import pyplot as plt
 
 from forecause.diagnostics.finding import Finding
+from forecause.diagnostics.power import Power
+from forecause.effects.what_if import Effect
 from forecause.progress import NotebookProgress
 from forecause.report.notebook import MOST_VARIABLES, notebook_html
 from report_runs import NASTY, many_variables, three_variables
@@ -78,3 +82,24 @@ def test_an_empty_graph_and_one_of_very_many_variables():
     many = notebook_html(many_variables(MOST_VARIABLES + 1, 1, 30))
     assert "<svg" not in many
     assert "sensor" in many
+
+
+def test_a_graph_is_printed_as_a_short_table():
+    graph = many_variables(20, max_lag=2, edges=30).graph
+    lines = str(graph).splitlines()
+    assert lines[0] == "30 links among 20 variables, delays up to 2 rows"
+    assert lines[1].split()[:3] == ["source", "target", "lag"]
+    assert lines[-1] == "... and 20 more in .edges"
+    assert len(lines) == 13
+
+
+def test_graph_data_effect_and_power_have_views_that_escape_names():
+    run = three_variables(NASTY)
+    effect = Effect(NASTY[0], NASTY[1], 1, 2.0, np.zeros(3), 0.5, 0.4, 0.6)
+    table = pd.DataFrame({"from": [0.0], "to": [np.inf], "edges": [3], "recovered": [1.0]})
+    power = Power(100, 1, 0, 1.0, 0.0, 0.0, table.assign(found=3, false=0.0))
+    for view, told in ((run.graph, "4 links"), (run.data, "1,000 rows"), (effect, "0.4")):
+        text = view._repr_html_()
+        assert told in text
+        assert "<script>" not in text
+    assert power.sentence in power._repr_html_()

@@ -1,17 +1,21 @@
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from forecause.graph.lagged import LaggedGraph
 from forecause.report.content import sentences
 from forecause.report.layout import grouped, positions
+from forecause.report.shapes import BOTH_WAYS, THROUGH_SIZE, WITH_OTHERS, curve_shape
 from forecause.report.words import (
     amount,
     assumptions,
+    change_text,
     direction,
     edge_sentence,
     forecast_verdict,
+    short_names,
     top_links,
     verdict,
 )
@@ -44,12 +48,52 @@ RAIN = {"source": "rain", "target": "river", "lag": 2, "sign": 1, "grade": "firm
     [
         ((0.46, 0.41, 0.51), "0.46 more river [0.41, 0.51]"),
         ((-46.0, -51.0, -41.0), "46 less river [41, 51]"),
-        ((0.1, -0.2, 0.4), "0.10 river on average [−0.20, 0.40]"),
     ],
 )
 def test_how_much_is_told_in_the_datas_units(ends, told):
     change = dict(zip(("change", "change_low", "change_high"), ends, strict=True))
     assert amount({**RAIN, **change}, 5.2) == f"one standard deviation more rain (5.2), {told}"
+
+
+def test_a_link_that_does_not_push_on_average_is_told_by_its_shape():
+    edge = {**RAIN, "change": 0.1, "change_low": -0.2, "change_high": 0.4}
+    assert direction(edge) == "moves"
+    assert change_text(edge, THROUGH_SIZE) == "through its size"
+    assert change_text(edge) == "no push on average"
+    told = amount(edge, 5.2, THROUGH_SIZE)
+    assert told.startswith("no push on average [−0.20, 0.40]; it acts through its size")
+
+
+@pytest.mark.parametrize("readout_sign", [1, -1])
+def test_the_direction_is_that_of_the_effect_whatever_the_readout_says(readout_sign):
+    interval = {"change": -0.3, "change_low": -0.4, "change_high": -0.2}
+    assert direction({"sign": readout_sign, "sign_consistency": 0.1, **interval}) == "lowers"
+
+
+X = np.linspace(-2, 2, 25)
+
+
+@pytest.mark.parametrize(
+    ("curve", "mean_slope", "shape"),
+    [
+        (X**2, 2.0, THROUGH_SIZE),
+        (np.sin(3 * X), 2.0, BOTH_WAYS),
+        (0.0 * X, 0.8, WITH_OTHERS),  # x times another input: slopes of both signs cancel
+    ],
+)
+def test_the_shape_of_an_effect_is_read_from_its_mean_curve_and_its_slopes(
+    curve, mean_slope, shape
+):
+    response = {"x": X.tolist(), "y": curve.tolist()}
+    assert curve_shape(response, [mean_slope] * 3, 1.0, 1.0) == shape
+
+
+def test_shortened_names_stay_apart():
+    names = ["cpu_percent_worker_host_01", "cpu_percent_worker_host_02", "queue", "a" * 30 + "b"]
+    short = short_names(names, 14)
+    assert len(set(short.values())) == 4
+    assert all(len(text) <= 14 for text in short.values())
+    assert short["queue"] == "queue"
 
 
 def test_nothing_is_told_where_nothing_is_known():

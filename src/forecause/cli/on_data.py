@@ -29,6 +29,7 @@ from forecause.cli.options import (
     Series,
     Setting,
     Time,
+    Verbose,
     asked_workers,
     names,
     one_or_all,
@@ -148,6 +149,7 @@ def discover(
     ray: Ray = None,
     config: ConfigFile = None,
     setting: Setting = None,
+    verbose: Verbose = False,
     quiet: Quiet = False,
 ) -> None:
     """Find which variable drives which, with which delay. Writes a report."""
@@ -203,7 +205,7 @@ def discover(
             if json and not to_stdout:
                 found.graph.to_json(json)
     if ranks.first:
-        terminal.show_discovery(found, folder, aside=to_stdout)
+        terminal.show_discovery(found, folder, aside=to_stdout, verbose=verbose)
         if to_stdout:
             typer.echo(found.graph.to_json(), nl=False)
 

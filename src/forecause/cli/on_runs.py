@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-from forecause.cli.options import AsJson, Folder, Quiet, Ray, Seed, one_or_all, power_workers
+from forecause.cli.options import (
+    AsJson,
+    Folder,
+    Quiet,
+    Ray,
+    Seed,
+    Verbose,
+    one_or_all,
+    power_workers,
+)
 from forecause.cli.writing import Force, Output, write_table
 from forecause.config import InstantaneousName
 
@@ -122,6 +131,7 @@ def refine(
         Path | None, typer.Option(help="Folder for the refined run.  [default: FOLDER-refined]")
     ] = None,
     force: Force = False,
+    verbose: Verbose = False,
     quiet: Quiet = False,
 ) -> None:
     """Look for hidden common causes, or effects within a row."""
@@ -145,7 +155,7 @@ def refine(
             progress=progress,
         )
         written = Output(target, force).save(found)
-    terminal.show_discovery(found, written)
+    terminal.show_discovery(found, written, verbose=verbose)
 
 
 def power(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from forecause.cli.options import Quiet, Seed
+from forecause.cli.options import Quiet, Seed, Verbose
 from forecause.cli.writing import Force, Output
 
 
@@ -15,6 +15,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("forecause-demo"),
     force: Force = False,
     seed: Seed = 0,
+    verbose: Verbose = False,
     quiet: Quiet = False,
 ) -> None:
     """Simulate a system with a known graph, discover it and compare."""
@@ -35,8 +36,12 @@ def demo(
         found = run(out / "truth" / "data.csv", 3, seed=seed, progress=progress)
         folder = Output(out, force=True).save(found)
         found.report(folder / "report.html", truth=system.graph)
-    terminal.show_discovery(found, folder)
-    terminal.show_scores(score_graph(found.graph, system.graph))
+    terminal.show_discovery(found, folder, verbose=verbose)
+    metrics = score_graph(found.graph, system.graph)
+    terminal.show_agreement(metrics["lagged"])
+    if verbose:
+        terminal.show_scores(metrics)
+    terminal.show_next(folder)
 
 
 def simulate(

@@ -101,6 +101,15 @@ Setting = Annotated[
 Folder = Annotated[Path, typer.Argument(help="A folder written by discover.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same result.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+Verbose = Annotated[
+    bool,
+    typer.Option(
+        "--verbose",
+        "-v",
+        help="Show all links, notes and errors of forecasts.",
+        rich_help_panel=RUN,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 

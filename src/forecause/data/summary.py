@@ -8,19 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
+from forecause.data.findings import counted
 from forecause.data.panel import Panel
 from forecause.data.variables import Label, Variables
 from forecause.data.windows import Window, Windows
 from forecause.errors import InputError
+from forecause.views import card
 
 if TYPE_CHECKING:
     from forecause.seasons.course import TimeCourse
 
+SHOWN_VARIABLES = 20  # in a notebook
 SAMPLE_WINDOWS = 200  # kept with a run for later looks, such as interventions
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DataSummary:
     """What a run remembers of its data: enough to describe it and to forecast onwards.
 
@@ -61,6 +65,24 @@ class DataSummary:
     def variable_sd(self) -> npt.NDArray[np.float64]:
         """Standard deviation of every variable, (variable,); of a label, of the level shown."""
         return np.asarray(self.sd[self.coding.shown(self.mean)])
+
+    def __repr__(self) -> str:
+        return f"DataSummary({self._title})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        mean = self.mean[self.coding.shown(self.mean)]
+        own = {"variable": self.variables, "mean": mean, "sd": self.variable_sd}
+        more = len(self.variables) - SHOWN_VARIABLES
+        rest = [f"The first {SHOWN_VARIABLES} of {len(self.variables)} variables:"]
+        lines = [*self.notes, *(rest if more > 0 else [])]
+        return card(self._title, lines, pd.DataFrame(own).head(SHOWN_VARIABLES))
+
+    @property
+    def _title(self) -> str:
+        lost = f", {self.lost_share:.1%} of them lost to gaps" if self.lost_share else ""
+        names = counted(len(self.variables), "variable")
+        return f"{names}, {counted(self.rows, 'row')}, {counted(self.windows, 'window')}{lost}"
 
     @classmethod
     def of(

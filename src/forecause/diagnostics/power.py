@@ -26,6 +26,7 @@ from forecause.graph.axes import by_lag, by_step
 from forecause.graph.lagged import LaggedGraph
 from forecause.progress import QUIET, Progress
 from forecause.resources.workers import LOCAL, Workers, gather
+from forecause.views import card
 
 Array = npt.NDArray[np.float64]
 Floats = npt.NDArray[Any]  # float32 as a forecaster sees it, or float64
@@ -61,6 +62,10 @@ class Power:
     def sentence(self) -> str:
         """The answer in plain words."""
         return _sentence(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return card("What would be found again, by its strength", [self.sentence], self.table)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values; an open end and an unknown share are None."""

@@ -97,7 +97,12 @@ def _filled_in(graph: LaggedGraph, windows: Windows, fdr: float | None) -> Lagge
     keys = zip(graph.edges["source"], graph.edges["target"], graph.edges["lag"], strict=True)
     values = [found.get((s, t, int(lag)), UNKNOWN) for s, t, lag in keys]
     table = pd.DataFrame(values, columns=list(COLUMNS), index=graph.edges.index, dtype=float)
-    return replace(graph, edges=graph.edges.assign(**{name: table[name] for name in COLUMNS}))
+    edges = graph.edges.assign(**{name: table[name] for name in COLUMNS})
+    if "sign" in edges:  # that of the effect; 0 where its interval holds zero
+        push = np.sign(table["change_low"]).add(np.sign(table["change_high"])) / 2
+        known = push.round().where(table["change"].notna(), edges["sign"])
+        edges["sign"] = known.astype(edges["sign"].dtype)
+    return replace(graph, edges=edges)
 
 
 def _of_targets(targets: _Targets, names: Sequence[str]) -> dict[tuple[str, str, int], Interval]:

@@ -23,6 +23,7 @@ from forecause.errors import InputError
 from forecause.forecast.causal import CausalForecaster
 from forecause.forecast.forecaster import Forecaster, roll
 from forecause.result import Result
+from forecause.views import card, figure
 
 if TYPE_CHECKING:
     from forecause.data.variables import Label
@@ -94,6 +95,16 @@ class Effect:
             f"Effect({self.source} + {self.shift:.3g} -> {self.target} {change:+.3g} after "
             f"{self.lag}, direct, {interval})"
         )
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        change = self.mean if np.isnan(self.change) else self.change
+        span = {"from": self.low, "to": self.high} if self.low == self.low else {}
+        told = {"rows later": str(self.lag), f"change of {self.target}": change, **span}
+        title = (
+            f"{self.source} raised by {figure(self.shift)}, one standard deviation: direct effect"
+        )
+        return card(title, [self.caveat], pd.DataFrame([told]))
 
 
 class Models(NamedTuple):

@@ -16,12 +16,15 @@ from forecause.bounded import check_candidates
 from forecause.errors import InputError
 from forecause.graph.axes import AXES, empty_scores
 from forecause.graph.edge_table import CAUSAL, EDGE_COLUMNS, marks_of, plain_cells, plain_column
+from forecause.views import card, figure
 
 EDGE = ["source", "target", "lag"]
 EVERYWHERE = "all"
+SHOWN_EDGES = 10  # of a graph that is printed
+SHOWN_COLUMNS = (*EDGE, "mark", "change", "change_low", "change_high", "score", "grade")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LaggedGraph:
     """Edges `source --lag--> target` between named variables.
 
@@ -137,6 +140,27 @@ class LaggedGraph:
     def __len__(self) -> int:
         return len(self.edges)
 
+    def __repr__(self) -> str:
+        """The first links as a table."""
+        title, table, rest = self._shown()
+        lines = [title, *([table.to_string(index=False)] if len(table) else []), *rest]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        title, table, rest = self._shown()
+        return card(title, rest, table if len(table) else None)
+
+    def _shown(self) -> tuple[str, pd.DataFrame, list[str]]:
+        """The heading, the first links in a few columns, and how many more there are."""
+        columns = [name for name in SHOWN_COLUMNS if name in self.edges]
+        table = self.edges[columns].head(SHOWN_EDGES)
+        table = table.map(lambda cell: figure(cell) if isinstance(cell, float) else cell)
+        more = len(self) - len(table)
+        links, names = _count(len(self), "link"), _count(len(self.variables), "variable")
+        title = f"{links} among {names}, delays up to {_count(self.max_lag, 'row')}"
+        return title, table, [f"... and {more} more in .edges"] if more else []
+
     @property
     def invariant(self) -> LaggedGraph:
         """The edges found in every domain."""
@@ -198,6 +222,10 @@ class LaggedGraph:
         from forecause.graph.export import to_tigramite
 
         return to_tigramite(self)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _same_edges(edges: pd.DataFrame, others: pd.DataFrame) -> bool:

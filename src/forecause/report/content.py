@@ -14,7 +14,8 @@ from forecause.graph.json_format import MOST_SCORES
 from forecause.graph.lagged import LaggedGraph
 from forecause.report.history import short
 from forecause.report.layout import grouped, positions
-from forecause.report.words import chosen_losses, delay_unit, edge_sentence, top_links
+from forecause.report.shapes import edge_shapes
+from forecause.report.words import chosen_losses, delay_unit, edge_sentence, key_of, top_links
 
 if TYPE_CHECKING:
     from forecause.result import Result
@@ -91,11 +92,13 @@ def sentences(run: Result) -> list[str]:
     place = {name: i for i, name in enumerate(run.graph.variables)}
     shown = {tuple(entry["edge"]): entry for entry in run.evidence.get("edges", [])}
     time, spread = run.timing, run.data.variable_sd.tolist()
+    shapes = edge_shapes(run.data, run.evidence)
     told = []
     for edge in edge_records(run.graph.edges):
         source, target = place[str(edge["source"])], place[str(edge["target"])]
         curves = shown.get((source, target, edge["lag"]))
-        told.append(edge_sentence(edge, curves, time, spread[source], spread[target]))
+        shape = shapes.get(key_of(edge), "")
+        told.append(edge_sentence(edge, curves, time, spread[source], spread[target], shape))
     return told
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +19,16 @@ from forecause.data.sampling import delay_text
 from forecause.forecast.comparison import over_mean
 from forecause.graph.edge_table import edge_records
 from forecause.progress import QUIET, Progress, TerminalProgress
-from forecause.report.words import NOTHING_FOUND, change_text, top_links
+from forecause.report.shapes import edge_shapes
+from forecause.report.words import (
+    NOTHING_FOUND,
+    change_text,
+    data_line,
+    headline,
+    key_of,
+    short_names,
+    top_links,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +39,8 @@ if TYPE_CHECKING:
 
 
 MOST_LINES = 40  # of a table on the terminal; all are in edges.csv and in the report
+MOST_SENTENCES, MOST_LINKS = 5, 10  # shown unless more is asked for
+MIN_NAME = 12  # letters that a name keeps, however narrow the terminal
 
 
 def progress(quiet: bool) -> Progress:
@@ -35,44 +48,82 @@ def progress(quiet: bool) -> Progress:
     return QUIET if quiet else TerminalProgress()
 
 
-def show_discovery(run: Result, folder: Path, aside: bool = False) -> None:
-    """The strongest edges, how well each variable is forecast, and where the results are.
+def show_discovery(run: Result, folder: Path, aside: bool = False, verbose: bool = False) -> None:
+    """The headline, a few sentences, the strongest links and where the page is; all if `verbose`.
 
     On stderr if the results stand `aside` of what a program reads from stdout.
     """
     console = Console(stderr=aside)
-    data = run.data
-    for finding in run.findings:
-        if finding.gravity == "doubt":
-            console.print(Text(finding.warning, style="bold"), soft_wrap=True)
-    for note in data.notes:
-        console.print(Text(note), soft_wrap=True)
-    console.print(
-        Text(
-            f"{len(data.variables)} variables, {data.rows:,} rows, {data.windows:,} windows"
-            + (f" ({data.lost_share:.1%} lost to missing values)" if data.lost_share else "")
-        )
-    )
+    console.print(Text(headline(run), style="bold"))
+    _say(data_line(run), console, run)
+    said, rest = _sentences(run, verbose)
+    for sentence in said:
+        _say(sentence, console, run, bullet="- ")
     if len(run.graph):
-        _show_edges(run, console)
-    else:
-        console.print(Text(NOTHING_FOUND, style="bold"), soft_wrap=True)
-    labels = "; of labels, the Brier score" if data.labels else ""
+        _show_edges(run, console, verbose)
+    if verbose:
+        _show_more(run, console)
+    elif rest:
+        _say(f"{_counted(rest, 'more note')} on the page, or with -v.", console, run)
+    console.print(Text(f"report: {folder / 'report.html'}"), soft_wrap=True)
+
+
+def _sentences(run: Result, verbose: bool) -> tuple[list[str], int]:
+    """What is said, and how many notes are not: doubts, the table, links, then other findings."""
+    doubts = [finding.warning for finding in run.findings if finding.gravity == "doubt"]
+    links = [_link_sentence(link) for link in top_links(run)] or [NOTHING_FOUND]
+    others = [f"note: {one.sentence}" for one in run.findings if one.gravity != "doubt"]
+    if run.measured_power:
+        others.insert(0, f"note: {run.measured_power.sentence}")
+    notes = sorted(run.data.notes, key=lambda note: note.endswith("was taken as the time."))
+    if verbose:
+        return [*doubts, *notes, *links, *others], 0
+    said = [*doubts[:2], *notes[:1], *links, *notes[1:], *others][:MOST_SENTENCES]
+    unsaid = {*doubts, *notes, *others} - set(said)
+    return said, len(unsaid)
+
+
+def _show_more(run: Result, console: Console) -> None:
+    """How well each variable is forecast, and the graphs of the domains."""
+    labels = "; of labels, the Brier score" if run.data.labels else ""
     title = f"held-out squared error{labels} (1 = no better than the mean)"
-    console.print(_loss_table(over_mean(run.losses), title))
-    _count_rest(len(run.losses), "report.html", console)
+    console.print(_loss_table(over_mean(run.losses), title, console.width))
+    _count_rest(len(run.losses), MOST_LINES, "report.html", console)
     if run.nll is not None:
         title = "held-out negative log-likelihood, by which the forecaster was chosen"
-        console.print(_loss_table(run.nll, title))
+        console.print(_loss_table(run.nll, title, console.width))
     if run.graph.domains:
         console.print(Text(_in_common(run)))
         console.print(_domain_table(run))
-    for finding in run.findings:
-        if finding.gravity != "doubt":  # those were said first
-            console.print(Text(f"note: {finding.sentence}"), soft_wrap=True)
-    if run.measured_power:
-        console.print(Text(f"note: {run.measured_power.sentence}"), soft_wrap=True)
-    console.print(Text(f"report: {folder / 'report.html'}"), soft_wrap=True)
+
+
+def show_agreement(lagged: Mapping[str, Any]) -> None:
+    """A found graph beside the true one, in a sentence."""
+    true, found = int(lagged["true_edges"]), int(lagged["predicted_edges"])
+    right = round(lagged["recall"] * true)
+    text = (
+        f"truth: {right} of {true} true links found, {found - right} false (F1 {lagged['f1']:.2f})"
+    )
+    Console().print(Text(text))
+
+
+def show_next(folder: Path) -> None:
+    """After the demo: what to do with a table of one's own."""
+    program = _program()
+    for line in (
+        f"Open {folder / 'report.html'} in a browser.",
+        "Your own table, time running down its rows:",
+        f"  {program} discover data.csv --max-lag 5",
+    ):
+        Console().print(Text(line), soft_wrap=True)
+
+
+def _program() -> str:
+    """The command as it was called, from here."""
+    called = Path(sys.argv[0])
+    if called.name != "forecause":
+        return "forecause"
+    return os.path.relpath(called) if called.parent.name == "bin" else "forecause"
 
 
 def show_scores(metrics: Mapping[str, Any]) -> None:
@@ -176,38 +227,74 @@ def show_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
-def _show_edges(run: Result, console: Console) -> None:
-    """The strongest links as sentences, then all edges."""
-    for link in top_links(run):
-        grade = f" ({link['grade']})" if link["grade"] else ""
-        much = f": {link['amount']}" if link["amount"] else ""
-        console.print(Text(f"- {link['claim']}{grade}{much}."), soft_wrap=True)
-    console.print(_edge_table(run))
-    _count_rest(len(run.graph), "edges.csv", console)
+def _link_sentence(link: Mapping[str, Any]) -> str:
+    """X4 raises X1 after 2 rows (firm): one standard deviation more X4 (1.1), 1.26 more X1."""
+    grade = f" ({link['grade']})" if link["grade"] else ""
+    return f"{link['claim']}{grade}{': ' + link['amount'] if link['amount'] else ''}."
 
 
-def _count_rest(lines: int, where: str, console: Console) -> None:
-    if lines > MOST_LINES:
-        console.print(Text(f"... and {lines - MOST_LINES} more in {where}"))
+def _say(sentence: str, console: Console, run: Result, bullet: str = "") -> None:
+    """A sentence, wrapped for a terminal so that no name is split; piped, on one line."""
+    if not (console.is_terminal or "COLUMNS" in os.environ):
+        console.print(Text(bullet + sentence), soft_wrap=True)
+        return
+    for name in run.data.variables:
+        if " " in name:
+            sentence = sentence.replace(name, name.replace(" ", "\u00a0"))
+    lines = textwrap.wrap(
+        sentence,
+        console.width,
+        initial_indent=bullet,
+        subsequent_indent=" " * len(bullet),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    console.print(Text("\n".join(lines).replace("\u00a0", " ")), soft_wrap=True)
 
 
-def _edge_table(run: Result) -> Table:
+def _show_edges(run: Result, console: Console, verbose: bool) -> None:
+    """The strongest links between variables; those to its own past are no news."""
+    edges = run.graph.edges
+    between = edges["source"] != edges["target"]
+    shown = edges if verbose else edges[between] if between.any() else edges
+    most = MOST_LINES if verbose else MOST_LINKS
+    console.print(_edge_table(run, shown.head(most), console.width))
+    own = len(edges) - len(shown)
+    past = f" ({own} of a variable to its own past)" if own else ""
+    _count_rest(len(edges), min(most, len(shown)), f"edges.csv{past}", console)
+
+
+def _count_rest(lines: int, shown: int, where: str, console: Console) -> None:
+    if lines > shown:
+        console.print(Text(f"... and {lines - shown} more in {where}"))
+
+
+def _edge_table(run: Result, edges: pd.DataFrame, width: int) -> Table:
+    """One line per link; names that are too long for that stand below each other, whole."""
+    shapes = edge_shapes(run.data, run.evidence)
+    rows = []
+    for edge in edge_records(edges):
+        key = key_of(edge)
+        figures = (change_text(edge, shapes.get(key, "")), _number(edge.get("share")))
+        rows.append((delay_text(key[2], run.timing), *figures, str(edge.get("grade") or "-")))
+    heads = ("after", "per sd [90 %]", "share", "grade")
+    taken = sum(max(len(row[i]) for row in (*rows, heads)) + 2 for i in range(len(heads))) + 1
+    ends = [[str(name) for name in edges[end]] for end in ("source", "target")]
+    beside = sum(max(map(len, [*names, "source"])) + 2 for names in ends) <= width - taken
+    short = short_names(ends[0] + ends[1], max(width - taken - 4, MIN_NAME))
     table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for name in ("source", "target"):
-        table.add_column(name, overflow="fold")
-    for name in ("after", "per sd [90 %]", "share", "grade"):
+    for name in (*(("source", "target") if beside else ("link",)), *heads):
         table.add_column(name, no_wrap=True)
-    edges: list[Mapping[str, Any]] = [*edge_records(run.graph.edges.head(MOST_LINES))]
-    for edge in edges:
-        table.add_row(
-            Text(str(edge["source"])),
-            Text(str(edge["target"])),
-            delay_text(int(edge["lag"]), run.timing),
-            Text(change_text({str(name): cell for name, cell in edge.items()})),
-            _number(edge["share"]),
-            str(edge.get("grade") or "-"),
-        )
+    for source, target, row in zip(*ends, rows, strict=True):
+        both = f"{short[source]}\n\u2192 {short[target]}"
+        named = (source, target) if beside else (both,)
+        cells = row if beside else tuple(f"\n{cell}" for cell in row)
+        table.add_row(*map(Text, (*named, *cells)))
     return table
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _domain_table(run: Result) -> Table:
@@ -225,13 +312,21 @@ def _in_common(run: Result) -> str:
     return f"graph per domain: {shared} edges in all of them, {changing} in some"
 
 
-def _loss_table(losses: pd.DataFrame, title: str) -> Table:
-    table = Table(title=title, title_justify="left")
-    table.add_column("variable")
+def _loss_table(losses: pd.DataFrame, title: str, width: int) -> Table:
+    """One line per variable; a narrow terminal shows the best alone, in whole words."""
+    chosen = "chosen"
+    names = list(map(str, losses.columns))
+    if sum(max(len(name), 5) + 3 for name in names) + 20 > width:
+        kept = [name for name in ("naive", "linear") if name in names]
+        best = [float(row[row[chosen]]) for row in losses.to_dict(orient="records")]
+        losses = losses[[*kept, chosen]].assign(best=best)[[*kept, "best", chosen]]
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("variable", no_wrap=True)
     for name in losses.columns:
-        table.add_column(str(name))
+        table.add_column(str(name), no_wrap=True)
+    short = short_names(list(map(str, losses.index)), max(width // 2 - 10, MIN_NAME))
     for variable, row in losses.head(MOST_LINES).iterrows():
-        table.add_row(Text(str(variable)), *[_number(value) for value in row])
+        table.add_row(Text(short[str(variable)]), *[_number(value) for value in row])
     return table
 
 

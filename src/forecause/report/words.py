@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from forecause.data.sampling import delay_text, lag_text, sampling_text
 from forecause.diagnostics.finding import NO_PROMISE, doubted_edges
 from forecause.forecast.comparison import over_mean
 from forecause.graph.edge_table import edge_records
+from forecause.report.shapes import BOTH_WAYS, THROUGH_SIZE, WITH_OTHERS, edge_shapes
 
 if TYPE_CHECKING:
     from forecause.graph.lagged import LaggedGraph
@@ -26,15 +27,45 @@ NOTHING_FOUND = (
 )
 TOP_LINKS = 5
 CLEAR_SIGN = 0.5  # a sign shared by fewer samples (net) than this is called mixed
+SHAPES = {
+    THROUGH_SIZE: "through its size: high and low values move the target alike",
+    WITH_OTHERS: "with others: which way depends on them",
+    BOTH_WAYS: "up and down: which way depends on its own value",
+}
 
 
 def direction(edge: Mapping[str, Any]) -> str:
-    """raises, lowers or moves (both, depending on the state) the target."""
+    """raises, lowers or moves (both, or neither on average) the target.
+
+    The interval of the average effect decides where it is known; what a readout says of its sign
+    is asked where it is not.
+    """
+    if no_push(edge):
+        return "moves"
+    change = _interval(edge)
+    if change is not None:
+        return "raises" if change[0] > 0 else "lowers"
     sign = _known(edge, "sign") or np.sign(_known(edge, "effect") or 0.0)
-    consistency = _known(edge, "sign_consistency")
-    if not sign or (consistency is not None and consistency < CLEAR_SIGN):
+    if not sign or _mixed(edge):
         return "moves"
     return "raises" if sign > 0 else "lowers"
+
+
+def no_push(edge: Mapping[str, Any]) -> bool:
+    """Whether the interval of the average effect holds zero: the edge acts, but not as a push."""
+    known = _interval(edge)
+    return known is not None and known[1] <= 0 <= known[2]
+
+
+def _mixed(edge: Mapping[str, Any]) -> bool:
+    consistency = _known(edge, "sign_consistency")
+    return consistency is not None and consistency < CLEAR_SIGN
+
+
+def _interval(edge: Mapping[str, Any]) -> tuple[float, float, float] | None:
+    """The average effect per standard deviation of the source and its ends, where known."""
+    change, low, high = (_known(edge, name) for name in ("change", "change_low", "change_high"))
+    return None if change is None or low is None or high is None else (change, low, high)
 
 
 def _known(edge: Mapping[str, Any], column: str) -> float | None:
@@ -47,6 +78,25 @@ def isolated(name: str) -> str:
     """The name; one that runs from right to left is kept from turning its sentence around."""
     turned = any(unicodedata.bidirectional(letter) in ("R", "AL", "RLE", "RLO") for letter in name)
     return f"\u2068{name}\u2069" if turned else name
+
+
+def short_names(names: Sequence[str], width: int) -> dict[str, str]:
+    """Names of at most `width` letters that still differ; the middle of a long one is left out."""
+    found: dict[str, str] = {}
+    taken = {name for name in names if len(name) <= width}
+    for name in dict.fromkeys(names):
+        text, tail = name, width // 2
+        while len(text) > width or (text != name and text in taken):
+            text = f"{name[: width - tail - 1]}…{name[len(name) - tail :]}"
+            if text not in taken:
+                break
+            tail -= 1
+            if tail < 1:  # alike in all that can be shown
+                text = f"{name[: width - 4]}…{len(found)}"
+                break
+        taken.add(text)
+        found[name] = text
+    return found
 
 
 def claim(edge: Mapping[str, Any], time: dict[str, Any]) -> str:
@@ -62,31 +112,41 @@ def delay_unit(time: dict[str, Any]) -> str:
     return f"{unit}s" if number == "1" else f"rows of {number} {unit}"
 
 
-def amount(edge: Mapping[str, Any], shift: float) -> str:
+def amount(edge: Mapping[str, Any], shift: float, shape: str = "") -> str:
     """One standard deviation more rain (3.8), 1.75 more river [1.62, 1.88]; empty if unknown.
 
-    `shift` is the source's standard deviation.
+    `shift` is the source's standard deviation, `shape` how an edge acts that does not push.
     """
-    change, low, high = (_known(edge, name) for name in ("change", "change_low", "change_high"))
-    if change is None or low is None or high is None:
+    known = _interval(edge)
+    if known is None:
         return ""
+    change, low, high = known
     source, target = isolated(edge["source"]), isolated(edge["target"])
-    start = f"one standard deviation more {source} ({_figure(shift, shift)})"
+    if no_push(edge):
+        how = f"; it acts {SHAPES[shape]}" if shape in SHAPES else ""
+        return f"no push on average [{_figure(low, high - low)}, {_figure(high, high - low)}]{how}"
     after = "of it later" if source == target else target
-    if low <= 0 <= high:
-        ends = f"{_figure(change, high - low)} {after} on average"
-    else:
-        word = "more" if change > 0 else "less"
-        low, high = sorted((abs(low), abs(high)))
-        ends = f"{_figure(abs(change), high - low)} {word} {after}"
-    return f"{start}, {ends} [{_figure(low, high - low)}, {_figure(high, high - low)}]"
+    word = "more" if change > 0 else "less"
+    low, high = sorted((abs(low), abs(high)))
+    ends = f"{_figure(abs(change), high - low)} {word} {after}"
+    return (
+        f"one standard deviation more {source} ({_figure(shift, shift)}), {ends} "
+        f"[{_figure(low, high - low)}, {_figure(high, high - low)}]"
+        + (" on average" if _mixed(edge) else "")
+    )
 
 
-def change_text(edge: Mapping[str, Any]) -> str:
-    """3.44 [3.29, 3.59]: the change per standard deviation of the source; a dash if unknown."""
-    change, low, high = (_known(edge, name) for name in ("change", "change_low", "change_high"))
-    if change is None or low is None or high is None:
+def change_text(edge: Mapping[str, Any], shape: str = "") -> str:
+    """3.44 [3.29, 3.59]: the change per standard deviation of the source; a dash if unknown.
+
+    Of an edge that does not push on average, its shape.
+    """
+    known = _interval(edge)
+    if known is None:
         return "-"
+    if no_push(edge):
+        return shape or "no push on average"
+    change, low, high = known
     middle, *ends = (_figure(value, high - low) for value in (change, low, high))
     return f"{middle} [{', '.join(ends)}]"
 
@@ -105,15 +165,17 @@ def edge_sentence(
     time: dict[str, Any],
     shift: float,
     sd: float,
+    shape: str = "",
 ) -> str:
     """What an edge does, how much, and the evidence for it.
 
-    `shown` holds the edge's curves, `shift` is the source's standard deviation, `sd` the target's.
+    `shown` holds the edge's curves, `shift` is the source's standard deviation, `sd` the target's,
+    `shape` how an edge acts that does not push on average.
     """
     source, target = isolated(edge["source"]), isolated(edge["target"])
     itself = source == target
     grade = f" ({edge['grade']})" if edge.get("grade") else ""
-    much = amount(edge, shift)
+    much = amount(edge, shift, shape)
     reasons = []
     if shown:
         reasons += _moves(shown["response"], source, "the next" if itself else target, sd)
@@ -122,7 +184,7 @@ def edge_sentence(
             reasons.append(_lost_text(lost))
     q_value, stability = _known(edge, "q_value"), _known(edge, "stability")
     if q_value is not None:
-        reasons.append(f"its q-value is {_small(q_value)}")
+        reasons.append(f"chance alone is {_unlikely(q_value)} (q-value {_small(q_value)})")
     if stability is not None:
         reasons.append(f"it is found again in {100 * stability:.0f} % of the repetitions")
     told = f"{claim(edge, time)}{grade}{': ' + much if much else ''}."
@@ -174,6 +236,11 @@ def forecaster_text(run: Result) -> str:
     return "the best forecaster of each variable" if kind == "auto" else f"forecaster {kind}"
 
 
+def key_of(edge: Mapping[str, Any]) -> tuple[str, str, int]:
+    """Source, target and lag."""
+    return str(edge["source"]), str(edge["target"]), int(edge["lag"])
+
+
 def top_links(run: Result, graph: LaggedGraph | None = None) -> list[dict[str, Any]]:
     """The strongest links between variables, those to itself if there are no others.
 
@@ -183,11 +250,12 @@ def top_links(run: Result, graph: LaggedGraph | None = None) -> list[dict[str, A
     between = edges[edges["source"] != edges["target"]]
     chosen = edge_records((between if len(between) else edges).head(TOP_LINKS))
     shift = dict(zip(run.data.variables, run.data.variable_sd.tolist(), strict=True))
+    shapes = edge_shapes(run.data, run.evidence)
     return [
         {
             "edge": [edge["source"], edge["target"], edge["lag"]],
             "claim": claim(edge, time),
-            "amount": amount(edge, shift[str(edge["source"])]),
+            "amount": amount(edge, shift[str(edge["source"])], shapes.get(key_of(edge), "")),
             "grade": edge.get("grade"),
             "direction": direction(edge),
         }
@@ -291,6 +359,13 @@ def _lost_text(lost: float) -> str:
 
 def _listed(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
+
+
+def _unlikely(q_value: float) -> str:
+    """The q-value in words."""
+    if q_value < 0.001:
+        return "practically excluded"
+    return "unlikely" if q_value < 0.05 else "not excluded"
 
 
 def _small(value: float) -> str:

@@ -128,6 +128,23 @@ class Cost:
             f"{what}) and {self.memory_gb:.1f} GB."
         )
 
+    @property
+    def announcement(self) -> str:
+        """The sentence, and how much longer it may take where others use the machine too."""
+        tasks, cores = busy_tasks(), os.cpu_count() or 1
+        if tasks < cores:
+            return self.sentence
+        longer = (tasks + 1) / cores
+        return f"{self.sentence} The machine is busy: it may take {longer:.1f} times as long."
+
+
+def busy_tasks() -> float:
+    """Tasks that have run or waited for a core in the last minute; 0 where that is not known."""
+    try:
+        return os.getloadavg()[0]
+    except (OSError, AttributeError):
+        return 0.0
+
 
 def expected_cost(
     windows: Windows,

@@ -22,6 +22,7 @@ function edgeKey(edge) {
 }
 
 function directionOf(edge) {
+  if (edge.change_low != null && edge.change_high != null) return edge.change_low > 0 ? "up" : edge.change_high < 0 ? "down" : "both";
   const sign = edge.sign || Math.sign(edge.effect || 0);
   if (!sign || (edge.sign_consistency ?? 1) < 0.5) return "both";
   return sign > 0 ? "up" : "down";
