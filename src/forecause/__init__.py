@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from forecause.config import GlobalTopK as GlobalTopK
     from forecause.config import TopK as TopK
     from forecause.data.panel import Panel as Panel
-    from forecause.data.read import read as read
+    from forecause.data.tables import read as read
     from forecause.discovery import Discovery as Discovery
     from forecause.errors import ForecauseError as ForecauseError
     from forecause.errors import ForecauseWarning as ForecauseWarning
@@ -84,7 +84,7 @@ _HOMES = {
     "discover": "forecause.method",
     "load": "forecause.store",
     "load_graph": "forecause.store",
-    "read": "forecause.data.read",
+    "read": "forecause.data.tables",
     "score_graph": "forecause.graph.metrics",
     "simulate": "forecause.simulation",
 }

@@ -69,5 +69,5 @@ def test_steps_that_cannot_be_meant_are_refused(every, said):
 def test_a_grid_needs_a_time():
     with pytest.raises(InputError, match="needs a time column"):
         Panel.of(FRAME[["a", "b"]], every="1h")
-    with pytest.raises(InputError, match="every_how must be one of mean, sum, last"):
+    with pytest.raises(InputError, match="it should be 'mean', 'sum' or 'last'"):
         Panel.of(FRAME, every="1h", every_how="median")

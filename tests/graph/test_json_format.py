@@ -5,12 +5,11 @@ import math
 
 import numpy as np
 import pytest
-from forecause.graph import json_format
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forecause.errors import InputError
-from forecause.graph import LaggedGraph, empty_scores
+from forecause.graph import LaggedGraph, empty_scores, json_format
 from forecause.graph.json_format import read_json, to_json
 
 quickly = settings(max_examples=30, deadline=None)

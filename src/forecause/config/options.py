@@ -31,8 +31,8 @@ USUAL_K = 3  # edges per target of top-k, as in the paper
 Period = Annotated[float, Field(ge=2, le=1e9)]  # rows
 
 
-class DataOptions(Settings):
-    """How the table is read; see forecause.Panel.of."""
+class ReadingOptions(Settings):
+    """How a table is read; see forecause.read."""
 
     time: str | None = None  # the column with the time
     series: str | None = None  # the column that tells series apart
@@ -44,6 +44,11 @@ class DataOptions(Settings):
     rows: str | None = None  # which rows are explained: a column of truth values or a condition
     interpolate: int = Field(default=0, ge=0)  # longest gap that is filled linearly
     gaps: GapsName = "fill"  # other short gaps: by what is expected, or not at all
+
+
+class DataOptions(ReadingOptions):
+    """How the table is read, and what time alone explains of it."""
+
     season: SeasonName | tuple[Period, ...] = "auto"  # cycles taken out: found, none, or periods
     trend: TrendName = "auto"  # whether slow trends and level shifts are looked for and taken out
     difference: bool = False  # whether numbers become their change from row to row
@@ -51,7 +56,7 @@ class DataOptions(Settings):
     @property
     def reading(self) -> dict[str, Any]:
         """What `Panel.of` takes."""
-        return self.model_dump(exclude={"season", "trend", "difference"})
+        return {name: getattr(self, name) for name in ReadingOptions.model_fields}
 
 
 class ForecastOptions(Settings):

@@ -148,44 +148,33 @@ class _Filling:
 
 
 def interpolated(
-    values: npt.NDArray[Any],
-    starts: npt.NDArray[np.int64],
-    longest: int,
-    columns: Iterable[int] | None = None,
+    values: npt.NDArray[Any], starts: Index, longest: int, columns: Iterable[int]
 ) -> tuple[npt.NDArray[Any], int]:
-    """Values (row, variable) with runs of at most `longest` missing rows filled, and how many.
+    """Values (row, column) with runs of at most `longest` missing rows filled, and how many.
 
-    In these columns, or in all.
-
-    A run is filled from the value before to the value after it, both in the same unbroken stretch:
-    edges stay missing. The input is copied only if something is filled.
+    In these columns. A run is filled from the value before to the value after it, both in the same
+    unbroken stretch: edges stay missing. The input is copied only if something is filled.
     """
-    stretch = np.zeros(len(values), dtype=np.int64)
-    stretch[starts[1:]] = 1
-    stretch = np.cumsum(stretch)
     filled, count = values, 0
-    for column in range(values.shape[1]) if columns is None else columns:
+    for column in columns:
         missing = np.isnan(values[:, column])
-        rows = _rows_to_fill(missing, stretch, longest)
+        rows, known = _rows_between(missing, starts, longest), np.flatnonzero(~missing)
         if not len(rows):
             continue
         if filled is values:
             filled = copied(values)
-        known = np.flatnonzero(~missing)
         filled[rows, column] = np.interp(rows, known, values[known, column])
         count += len(rows)
     return filled, count
 
 
-def _rows_to_fill(
-    missing: npt.NDArray[np.bool_], stretch: npt.NDArray[np.int64], longest: int
-) -> npt.NDArray[np.int64]:
-    change = np.diff(np.concatenate([[0], missing.astype(np.int8), [0]]))
-    first, end = np.flatnonzero(change == 1), np.flatnonzero(change == -1)
-    short = (end - first <= longest) & (first > 0) & (end < len(missing))
-    first, end = first[short], end[short]
-    inner = stretch[first - 1] == stretch[end]
-    inside = np.zeros(len(missing) + 1, dtype=np.int64)
-    inside[first[inner]] += 1
-    inside[end[inner]] -= 1
-    return np.flatnonzero(np.cumsum(inside)[:-1])
+def _rows_between(missing: Mask, starts: Index, longest: int) -> Index:
+    """The rows of short runs with a known row before and after them in the same stretch."""
+    rows, known = np.flatnonzero(_in_runs_up_to(longest, missing, starts)), np.flatnonzero(~missing)
+    after = np.searchsorted(known, rows)  # the place of the next known row
+    inner = (after > 0) & (after < len(known))
+    rows, after = rows[inner], after[inner]
+    before_of, after_of = (
+        np.searchsorted(starts, known[place], side="right") for place in (after - 1, after)
+    )
+    return rows[before_of == after_of]

@@ -18,28 +18,9 @@ from forecause.errors import InputError
 Array = npt.NDArray[Any]
 
 EVERY = re.compile(r"\s*(\d+(?:\.\d+)?)?\s*([a-zA-Z]*)\s*")
-SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
-MONTHS = {"month": 1, "quarter": 3, "year": 12}
-UNITS = {  # other ways to write them
-    "sec": "s",
-    "second": "s",
-    "seconds": "s",
-    "minute": "min",
-    "minutes": "min",
-    "hour": "h",
-    "hours": "h",
-    "day": "d",
-    "days": "d",
-    "week": "w",
-    "weeks": "w",
-    "mo": "month",
-    "months": "month",
-    "q": "quarter",
-    "quarters": "quarter",
-    "y": "year",
-    "a": "year",
-    "years": "year",
-}
+SECONDS = {"s": 1, "sec": 1, "second": 1, "min": 60, "minute": 60, "h": 3600, "hour": 3600}
+SECONDS |= {"d": 86_400, "day": 86_400, "w": 7 * 86_400, "week": 7 * 86_400}
+MONTHS = {"mo": 1, "month": 1, "q": 3, "quarter": 3, "y": 12, "a": 12, "year": 12}
 MOST_STEPS_PER_ROW = 100  # a finer grid would be almost empty
 MONDAY = np.datetime64("1970-01-05", "ns")  # so that weeks begin on Mondays
 
@@ -57,8 +38,9 @@ class Every:
         found = EVERY.fullmatch(str(text))
         number, name = found.groups() if found else (None, "?")
         size = float(number) if number else 1.0
-        lower = name.lower()
-        unit = UNITS.get(lower, lower)
+        unit = name.lower()
+        if len(unit) > 1:
+            unit = unit.removesuffix("s")  # hours, weeks
         if size > 0 and not name and number:
             return cls(size, "number")
         if size > 0 and unit in SECONDS:

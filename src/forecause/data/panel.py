@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from forecause.config import GapsName, HowName
-from forecause.data.cells import Missing
+from forecause.config.options import ReadingOptions, normalised
+from forecause.config.spelling import refuse_unknown
 from forecause.data.findings import Change, Problems
 from forecause.data.scratch import joined
 from forecause.data.standardised import Scale, StandardTable
@@ -20,7 +20,6 @@ from forecause.data.variables import Label, Variables
 from forecause.errors import InputError
 
 if TYPE_CHECKING:
-    from forecause.data.tables import ReadingOptions
     from forecause.seasons.course import TimeCourse
 
 CHUNK = 1 << 20  # values looked at together, so that a mapped file is never loaded whole
@@ -67,42 +66,19 @@ class Panel:
         _check_values(self.values, self.variables)
 
     @classmethod
-    def of(
-        cls,
-        data: Any,
-        *,
-        time: str | None = None,
-        series: str | None = None,
-        domain: str | None = None,
-        labels: Sequence[str] = (),
-        missing: Missing | str | float = (),
-        every: str | float | None = None,
-        every_how: HowName = "mean",
-        rows: str | None = None,
-        interpolate: int = 0,
-        gaps: GapsName = "fill",
-    ) -> Panel:
+    def of(cls, data: Any, **options: Any) -> Panel:
         """Make a panel from a table, an array, a path, a list of them, or a panel.
 
-        `time`, `series` and `domain` name columns, `labels` those whose values are no numbers but
-        labels. Cells named in `missing`, such as -9999 or "bad", are missing. `every`, such as
-        "1h", puts the rows on a regular grid by `every_how`: mean, sum or last. `rows` names a
-        column of truth values or is a condition, such as "season == 'winter'": only such rows are
-        explained, while their past may lie outside. Gaps of at most `interpolate` missing values
-        are filled linearly; other short ones by what is expected from the rows before and the
-        other variables, unless `gaps` is "drop".
+        The options, such as `time="date"`, are those of `forecause.read`.
         """
-        from forecause.data.tables import ReadingOptions, file_paths, panel_of
+        from forecause.data.tables import file_paths, panel_of
 
-        names = (labels,) if isinstance(labels, str) else tuple(labels)
-        cells = (missing,) if isinstance(missing, str | float | int) else tuple(missing)
-        options = ReadingOptions(
-            *(time, series, domain, names, cells, every, every_how, rows, interpolate, gaps)
-        )
+        refuse_unknown(options, ReadingOptions.model_fields)
+        asked = ReadingOptions.checked(**normalised(options))
         if isinstance(data, Panel):
-            known = data.read_by is not None and options in (data.read_by, ReadingOptions())
-            return data if known else panel_of(data, options)
-        return replace(panel_of(data, options), read_by=options, paths=file_paths(data))
+            known = data.read_by is not None and asked in (data.read_by, ReadingOptions())
+            return data if known else panel_of(data, asked)
+        return replace(panel_of(data, asked), read_by=asked, paths=file_paths(data))
 
     @classmethod
     def from_arrays(
@@ -161,7 +137,7 @@ class Panel:
     @property
     def reading(self) -> dict[str, Any]:
         """The options that the table was read with, by name; empty where none was read."""
-        return {} if self.read_by is None else asdict(self.read_by)
+        return {} if self.read_by is None else self.read_by.model_dump()
 
     @property
     def rows(self) -> int:

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from forecause.advice import Advice
-from forecause.config import HowName
-from forecause.data.cells import LabelColumn, Missing, coded, label_codes, read_labels
+from forecause.config.options import ReadingOptions
+from forecause.config.spec import HowName
+from forecause.data.cells import LabelColumn, coded, label_codes, read_labels
 from forecause.data.cleaning import doubtful_values, with_missing, without_constants
 from forecause.data.findings import Change, Problems, counted
 from forecause.data.grid import Every, Groups, on_grid
@@ -24,20 +25,6 @@ from forecause.data.variables import Label
 from forecause.errors import InputError
 
 Array = npt.NDArray[Any]
-
-
-@dataclass(frozen=True)
-class Roles:
-    """The columns that are not variables, those that are labels, and how rows are read."""
-
-    time: str | None = None
-    series: str | None = None
-    domain: str | None = None
-    labels: tuple[str, ...] = ()
-    rows: str | None = None  # a column or a condition: the rows to be explained
-    missing: Missing = ()
-    every: Every | None = None
-    every_how: HowName = "mean"
 
 
 @dataclass(frozen=True)
@@ -93,7 +80,7 @@ class Part:
 
 
 def part_of(
-    table: RawTable, roles: Roles, variables: Sequence[str], label: str, problems: Problems
+    table: RawTable, roles: ReadingOptions, variables: Sequence[str], label: str, problems: Problems
 ) -> Part:
     """Read the columns of a table; what is wrong with them is added to the problems."""
     numeric = tuple(name for name in variables if name not in roles.labels)
@@ -142,7 +129,7 @@ def _series(table: RawTable, column: str | None, label: str) -> tuple[Array, lis
     return codes, [label or "series"]
 
 
-def _in_order(part: Part, roles: Roles) -> Part:
+def _in_order(part: Part, roles: ReadingOptions) -> Part:
     """Rows sorted by series and time; those of one time, or of one step of the grid, are one."""
     if part.time is None or roles.time is None:
         return _sorted(part, np.argsort(part.series, kind="stable"))
@@ -151,7 +138,7 @@ def _in_order(part: Part, roles: Roles) -> Part:
     part = _sorted(part, rows).with_change(*changes)
     assert part.time is not None
     if roles.every is not None:
-        groups, time, series = on_grid(roles.every, part.time, part.series)
+        groups, time, series = on_grid(Every.of(roles.every), part.time, part.series)
         said = (
             f"{counted(len(part.series), 'row')} became {counted(groups.count, 'row')} of equal "
             f"steps by their {roles.every_how}."

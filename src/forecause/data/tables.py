@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
 
 from forecause.advice import Advice
-from forecause.config import GapsName, HowName
-from forecause.data.cells import Missing, label_codes
+from forecause.config.options import ReadingOptions
+from forecause.config.spec import GapsName, HowName
+from forecause.config.spelling import with_known_names
+from forecause.data.cells import label_codes
 from forecause.data.cleaning import left_out_columns
 from forecause.data.findings import Change, Problems, counted
 from forecause.data.gaps import expected, interpolated
 from forecause.data.grid import Every
 from forecause.data.panel import Panel
-from forecause.data.parts import Part, Roles, built_in_series, part_of, stacked
+from forecause.data.parts import Part, built_in_series, part_of, stacked
 from forecause.data.row_choice import columns_named
 from forecause.data.sources.rawtable import UNNAMED, RawTable, raw_table
 from forecause.data.sources.readers import read_table
@@ -26,47 +28,74 @@ from forecause.data.timeline import recognised_time
 from forecause.errors import InputError
 
 Array = npt.NDArray[Any]
-HOWS = ("mean", "sum", "last")
 
 
-@dataclass(frozen=True)
-class ReadingOptions:
-    """How a table is read; see forecause.read."""
+@with_known_names
+def read(
+    data: Any,
+    *,
+    time: str | None = None,
+    series: str | None = None,
+    domain: str | None = None,
+    labels: Sequence[str] | str = (),
+    missing: Sequence[float | str] | float | str = (),
+    every: str | float | None = None,
+    every_how: HowName = "mean",
+    rows: str | None = None,
+    interpolate: int = 0,
+    gaps: GapsName = "fill",
+) -> Panel:
+    """Read a table as `discover` takes it, with more to say about its columns, rows and gaps.
 
-    time: str | None = None
-    series: str | None = None
-    domain: str | None = None
-    labels: tuple[str, ...] = ()
-    missing: Missing = ()
-    every: str | float | None = None
-    every_how: HowName = "mean"
-    rows: str | None = None
-    interpolate: int = 0
-    gaps: GapsName = "fill"
+    Parameters
+    ----------
+    data
+        A table (pandas, polars, pyarrow, xarray, numpy), a path, or a list of them for several
+        series. Time runs down the rows.
+    time, series, domain
+        Names of the columns with the time, with the series a row belongs to, and with a known
+        regime.
+    labels
+        Columns that hold labels, not numbers.
+    missing
+        Cells that mean a missing value, such as -9999 or "bad".
+    every, every_how
+        Put the rows on a regular grid, such as "1h", by their mean, sum or last value.
+    rows
+        Explain only these rows: a column of truth values, or a condition such as
+        "season == 'winter'". Their past may lie outside.
+    interpolate, gaps
+        Fill gaps of at most `interpolate` missing values by straight lines. Other short gaps are
+        filled by what is expected from their neighbours, unless `gaps` is "drop".
 
-    def check(self) -> None:
-        """Validate the option values."""
-        if self.interpolate < 0:
-            raise InputError(
-                f"The gap to interpolate must be 0 rows or more, found {self.interpolate}."
-            )
-        if self.every_how not in HOWS:
-            raise InputError(
-                f"every_how must be one of {', '.join(HOWS)}, found {self.every_how!r}."
-            )
-        if self.gaps not in ("fill", "drop"):
-            raise InputError(f"gaps must be fill or drop, found {self.gaps!r}.")
+    Returns
+    -------
+    Panel
+        The checked table, which remembers how it was read: a run saves it, and reads new data the
+        same way.
 
-    @property
-    def roles(self) -> Roles:
-        """The part of it that says what columns mean and how rows are put together."""
-        every = None if self.every is None else Every.of(self.every)
-        return Roles(
-            *(self.time, self.series, self.domain, self.labels, self.rows),
-            missing=tuple(self.missing),
-            every=every,
-            every_how=self.every_how,
-        )
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import forecause as fc
+    >>> flow, weather = [1.0, 2.5, -9999, 4.2] * 10, ["dry", "wet"] * 20
+    >>> table = pd.DataFrame({"flow": flow, "weather": weather})
+    >>> fc.read(table, labels="weather", missing=-9999).coding.variables
+    ('flow', 'weather')
+    """
+    return Panel.of(
+        data,
+        time=time,
+        series=series,
+        domain=domain,
+        labels=labels,
+        missing=missing,
+        every=every,
+        every_how=every_how,
+        rows=rows,
+        interpolate=interpolate,
+        gaps=gaps,
+    )
 
 
 def file_paths(data: Any) -> tuple[str, ...]:
@@ -89,10 +118,8 @@ def panel_of(data: Any, asked: ReadingOptions) -> Panel:
 
 
 def _panel_of(data: Any, asked: ReadingOptions) -> Panel:
-    asked.check()
     if isinstance(data, Panel):
-        kept = replace(asked, interpolate=0, gaps="fill")
-        if any(getattr(kept, f.name) != f.default for f in fields(ReadingOptions)):
+        if asked.model_copy(update={"interpolate": 0, "gaps": "fill"}) != ReadingOptions():
             raise InputError("A Panel has its time, series and domain already; name no columns.")
         return _without_gaps(data, asked)
     origins, tables = _raw_tables(data)
@@ -100,10 +127,12 @@ def _panel_of(data: Any, asked: ReadingOptions) -> Panel:
         if not table.rows:
             raise InputError(f"There are no rows in {origin or 'the data'}.")
     _check_same_columns(origins, tables)
-    roles = asked.roles
+    roles = asked
     _check_roles(tables[0], roles)
+    if roles.every is not None:
+        Every.of(roles.every)  # refused before any work if it cannot be read
     if roles.time is None:
-        roles = replace(roles, time=_recognised_time(tables[0], roles))
+        roles = roles.model_copy(update={"time": _recognised_time(tables[0], roles)})
     if roles.every is not None and roles.time is None:
         raise InputError(
             f"A regular grid (every) needs a time column; name it with {Advice('time')}."
@@ -116,7 +145,7 @@ def _panel_of(data: Any, asked: ReadingOptions) -> Panel:
 
 
 def _checked(
-    origins: Sequence[str], tables: Sequence[RawTable], roles: Roles, changes: list[Change]
+    origins: Sequence[str], tables: Sequence[RawTable], roles: ReadingOptions, changes: list[Change]
 ) -> Panel:
     """Read all columns of all tables; every problem is listed in one message."""
     problems = Problems()
@@ -204,7 +233,7 @@ def _has(table: RawTable, name: str) -> bool:
     return name in table.names or name in table.beside
 
 
-def _check_roles(table: RawTable, roles: Roles) -> None:
+def _check_roles(table: RawTable, roles: ReadingOptions) -> None:
     named = {"time": roles.time, "series": roles.series, "domain": roles.domain}
     used = [name for name in named.values() if name is not None]
     for role, name in named.items():
@@ -222,7 +251,7 @@ def _check_roles(table: RawTable, roles: Roles) -> None:
             )
 
 
-def _recognised_time(table: RawTable, roles: Roles) -> str | None:
+def _recognised_time(table: RawTable, roles: ReadingOptions) -> str | None:
     codes = built_in_series(table)
     if roles.series is not None:
         codes, _ = label_codes(roles.series, table.column(roles.series))
@@ -239,7 +268,7 @@ def _check_column(table: RawTable, name: str, role: str) -> None:
     raise InputError(f"There is no {role} column {name!r}: the columns are {shown}{hint}")
 
 
-def _variables(table: RawTable, roles: Roles) -> tuple[str, ...]:
+def _variables(table: RawTable, roles: ReadingOptions) -> tuple[str, ...]:
     used = {roles.time, roles.series, roles.domain, roles.rows}
     variables = tuple(name for name in table.names if name not in used)
     if not variables:
