@@ -71,11 +71,18 @@ def test_a_network_by_name_decides_by_its_own_tests():
     assert set(run.graph.edges["decided_by"]) == {"mlp"}
 
 
+IDLE = {"max_steps": 1, "learning_rate": 1e-9}
+
+
 def test_a_network_that_was_not_trained_draws_nothing():
-    idle = fc.MLP(training={"max_steps": 1, "learning_rate": 1e-9})
-    run = fc.discover(line_and_product(), max_lag=1, forecaster=idle)
-    trained = fc.discover(line_and_product(), max_lag=1, forecaster="mlp", preset="quick")
-    assert len(run.graph) < len(trained.graph)
+    """Its random weights lean on a, and a test given the others would notice."""
+    run = fc.discover(line_and_product(), max_lag=1, forecaster=fc.Transformer(training=IDLE))
+    assert len(run.graph) == 0
+
+
+def test_a_network_that_starts_from_lines_knows_lines_until_it_is_trained():
+    run = fc.discover(line_and_product(), max_lag=1, forecaster=fc.MLP(training=IDLE))
+    assert edge_set(run.graph) == LINE
 
 
 @pytest.mark.parametrize("kind", ["products", "stack", "causal"])

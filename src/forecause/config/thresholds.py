@@ -146,6 +146,12 @@ class TestThresholds(Settings):
         "share of a target's filled cells, with more only observed ones are tested",
         "forecause bench gaps",
     )
+    learned_nothing: Share = _number(
+        0.05,
+        "p-value, over the number of targets, up to which a refitted forecaster beats the mean of "
+        "some target and so has learned something",
+        OWN_TESTS,
+    )
 
 
 class MisfitThresholds(Settings):

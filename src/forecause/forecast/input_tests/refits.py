@@ -10,6 +10,9 @@ answers twice; what it is tested on must only not have been part of its pretrain
 biased or on a wrong scale: f - h_c is a function of the other inputs, which the projections take
 out, and the statistic does not depend on the scale of h_c.
 
+The tests hold for any function, also for random weights, which lean on a cause now and then. But a
+forecaster that beats the mean for no target has learned nothing, and draws nothing.
+
 The cost: 1 + 3 * inputs forecasts of every window that is tested on, in batches and without
 gradients. `Forecaster.asked_inputs` bounds the windows of a slow one.
 """
@@ -22,6 +25,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri
 
 from forecause.config.thresholds import thresholds
 from forecause.data.streams import inputs_of
@@ -38,6 +42,7 @@ from forecause.forecast.input_tests.protocol import DRAWS, InputTests, TestReque
 from forecause.forecast.input_tests.tested_windows import Array, Index, TestedWindows, by_group
 from forecause.forecast.input_tests.variance import SMALLEST
 from forecause.progress import QUIET, Progress
+from forecause.regression.p_values import gain_over_blocks
 
 MOST_TESTED_WINDOWS = 20_000  # that are tested on
 MOST_NUMBERS = 100_000_000  # effects held at once
@@ -86,6 +91,8 @@ class Refits:
             ):
                 kept[target] = new[target]
         p_values = inputs.p_values_of_targets(evidence.p_values)
+        if not self._has_learned(evidence, data):
+            p_values[:] = 1.0  # no forecast, no graph
         p_values[~np.asarray(by_group(request.allowed.values), dtype=bool)] = np.nan
         level = request.level(p_values)
         stability = evidence.stability(level, DRAWS, np.random.default_rng(0))
@@ -128,6 +135,19 @@ class Refits:
             spread = evidence_on(_log_squares(evidence.errors), log_variance_of, wanted)
             evidence = _of_either(evidence, spread)
         return evidence, data
+
+    def _has_learned(self, evidence: Evidence, data: TestedWindows) -> bool:
+        """Whether it forecasts some target better than the mean, on rows it did not learn from.
+
+        One gain may be luck among many targets: the level is divided by their number.
+        """
+        if any(forecaster.learns_variance for forecaster in self.forecasters):
+            return True  # it may know the spread alone
+        tested = np.isin(data.rows, np.concatenate(self.tested_rows))
+        targets, errors = data.targets[tested], evidence.errors[tested]
+        gain = gain_over_blocks(np.square(targets - targets.mean(0)), np.square(errors))
+        level = thresholds().tests.learned_nothing / len(gain)
+        return bool(gain.max() > -ndtri(level))
 
     def _most(self, windows: Windows) -> int:
         """How many windows are tested on."""
