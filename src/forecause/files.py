@@ -1,9 +1,9 @@
 """Files and folders that are whole or not there, whatever happens while they are written.
 
 What is new is written beside what is old, reaches the disk, and takes its place in one step of the
-file system. Where a folder cannot be exchanged (it is a mount point, or somebody stands in it), its
+file system. Where a folder cannot be exchanged (a mount point, or the working directory), its
 files are replaced one by one from a complete copy inside it; `current` finds each file at any time
-of that, and `settled` finishes it after an interruption.
+of that, and `finish_interrupted_write` finishes it after an interruption.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PREFIX = ".forecause-"  # of everything that is not finished yet
 COMPLETE = f"{PREFIX}complete"  # in a folder: all files of its new content
 GONE = ".gone"  # there: marks a file that the new content does not have
 PATIENCE = 30.0  # seconds to wait for another writer
-FORGOTTEN = 24 * 3600.0  # seconds after which unfinished work is nobody's, where locks are unknown
+STALE_AFTER = 24 * 3600.0  # seconds; older unfinished work is removed where locks are unknown
 ROOM = 4 * 2**20  # bytes that must be free before anything is begun
 EXCHANGE = 2  # renameat2's flag on Linux, and renamex_np's on macOS
 HERE = -100  # renameat2's name for the working directory
@@ -89,13 +89,13 @@ def write_folder(
         with locked(folder.parent):
             may_replace(folder)
             if folder.is_dir():
-                settled(folder, names)
+                finish_interrupted_write(folder, names)
             if inside or not _swap(made, folder, names):
                 _move_in(made, folder, names)
     _sync(folder.parent)
 
 
-def settled(folder: Path, names: tuple[str, ...]) -> None:
+def finish_interrupted_write(folder: Path, names: tuple[str, ...]) -> None:
     """Finish replacing the files of a folder, if that was interrupted.
 
     Only `names` are replaced or removed: a folder that was received may hold anything.
@@ -265,13 +265,13 @@ def _swap(made: Path, folder: Path, names: tuple[str, ...]) -> bool:
 
 
 def _move_in(made: Path, folder: Path, names: tuple[str, ...]) -> None:
-    """Replace the files of the folder one by one; `settled` goes on if that is interrupted."""
+    """Replace the files one by one; `finish_interrupted_write` goes on where that was cut off."""
     for name in names:
         if not (made / name).exists():
             (made / f"{name}{GONE}").touch()
     _sync(made)
     made.rename(folder / COMPLETE)
-    settled(folder, names)
+    finish_interrupted_write(folder, names)
 
 
 def _carry_over(old: Path, new: Path) -> None:
@@ -296,7 +296,8 @@ def _can_exchange(folder: Path) -> bool:
     if not os.access(folder.parent, os.W_OK | os.X_OK) or os.path.ismount(folder):
         return False
     with suppress(OSError):
-        if Path.cwd().is_relative_to(folder):  # whoever stands there would stand in the old one
+        # the working directory would keep pointing at the replaced folder
+        if Path.cwd().is_relative_to(folder):
             return False
     return _exchanger() is not None
 
@@ -346,14 +347,14 @@ def _is_dead(left: Path) -> bool:
     """Whether the writer of an unfinished folder is gone."""
     age = time.time() - left.stat().st_mtime
     if fcntl is None or not left.is_dir():
-        return age > FORGOTTEN
+        return age > STALE_AFTER
     handle = os.open(left, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError:
-        return age > FORGOTTEN
+        return age > STALE_AFTER
     finally:
         os.close(handle)
     return age > 1  # one that was made this second may not be locked yet

@@ -59,7 +59,7 @@ ATTEMPTS = 5  # at reading a run that is being replaced
 Arrays = dict[str, npt.NDArray[Any]]
 
 
-def save(found: Discovery, folder: Path, overwrite: bool = False) -> Path:
+def save(discovery: Discovery, folder: Path, overwrite: bool = False) -> Path:
     """Write the run into `folder`, all files or none; see forecause.files.
 
     A folder that holds something else, or a run with other settings or data, is left alone unless
@@ -68,12 +68,12 @@ def save(found: Discovery, folder: Path, overwrite: bool = False) -> Path:
     examine_output(folder)
 
     def may_replace(target: Path) -> None:
-        if not overwrite and (found_there := occupant(target, found)):
-            raise FolderTaken(f"{folder} {found_there}; give another folder or overwrite it.")
+        if not overwrite and (occupied := occupant(target, discovery)):
+            raise FolderTaken(f"{folder} {occupied}; give another folder or overwrite it.")
 
     may_replace(folder)
     try:
-        write_folder(folder, lambda made: _write(found, made), FILES, may_replace)
+        write_folder(folder, lambda made: _write(discovery, made), FILES, may_replace)
     except OSError as error:
         raise InputError(f"Cannot write the run {folder}: {error.strerror or error}.") from None
     return folder
@@ -83,9 +83,9 @@ class FolderTaken(InputError):
     """The folder holds what should not be replaced unasked."""
 
 
-def occupant(folder: Path, found: Discovery) -> str | None:
+def occupant(folder: Path, discovery: Discovery) -> str | None:
     """What a folder holds that this run should not replace unasked; None if it may."""
-    return held_by_other(folder, found.config, found.data.fingerprint)
+    return held_by_other(folder, discovery.config, discovery.data.fingerprint)
 
 
 def held_by_other(folder: Path, config: Config, fingerprint: str | None = None) -> str | None:
@@ -124,17 +124,17 @@ def _short(value: Any) -> str:
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 
-def _write(found: Discovery, made: Path) -> None:
-    found.graph.to_json(made / GRAPH)
-    found.graph.to_csv(made / EDGES)
-    save_file(_tensors(found), made / MODEL)
-    _write_json(found.evidence, made / EVIDENCE)
-    found.report(made / PAGE)
-    if found.measured_power:
-        _write_json(found.measured_power.to_dict(), made / POWER, indent=2)
+def _write(discovery: Discovery, made: Path) -> None:
+    discovery.graph.to_json(made / GRAPH)
+    discovery.graph.to_csv(made / EDGES)
+    save_file(_tensors(discovery), made / MODEL)
+    _write_json(discovery.evidence, made / EVIDENCE)
+    discovery.report(made / PAGE)
+    if discovery.measured_power:
+        _write_json(discovery.measured_power.to_dict(), made / POWER, indent=2)
     hashes = {name: _hash(made / name) for name in HASHED if (made / name).exists()}
     about = {"format": saved.FORMAT, "version": __version__, "id": uuid4().hex, "files": hashes}
-    _write_json(about | _describe(found), made / RUN, indent=2)
+    _write_json(about | _describe(discovery), made / RUN, indent=2)
 
 
 def _write_json(content: Any, path: Path, indent: int | None = None) -> None:
@@ -199,10 +199,10 @@ def load_run(folder: Path, fetch: bool = False) -> Discovery:
         if head.get("format", saved.FORMAT) != saved.FORMAT:
             raise _NoRun(f"{_named(folder / RUN)} is not a saved run of the format {saved.FORMAT}.")
         with fetching(fetch):
-            found = _restore(contents, *saved.read(saved.SavedRun, RUN, contents[RUN]))
-        if not np.isnan(found.data.latest).any():
-            found.forecast(1)  # weights that fit in shape alone show themselves
-        return found
+            discovery = _restore(contents, *saved.read(saved.SavedRun, RUN, contents[RUN]))
+        if not np.isnan(discovery.data.latest).any():
+            discovery.forecast(1)  # weights that fit in shape alone show themselves
+        return discovery
     except (_NoRun, NotFetched) as error:
         raise InputError(str(error)) from None
     except MemoryError:
@@ -268,39 +268,39 @@ def _named(path: Path) -> str:
     return text if len(text) <= 160 else f"{text[:80]}...{text[-70:]}"
 
 
-def _describe(found: Discovery) -> dict[str, Any]:
+def _describe(discovery: Discovery) -> dict[str, Any]:
     data = {
-        field.name: getattr(found.data, field.name)
+        field.name: getattr(discovery.data, field.name)
         for field in fields(DataSummary)
         if field.name not in (*ARRAYS, "labels", "course")
     }
-    data["labels"] = [asdict(label) for label in found.data.labels]
-    data["course"] = found.data.course.to_json() if found.data.course else None
+    data["labels"] = [asdict(label) for label in discovery.data.labels]
+    data["course"] = discovery.data.course.to_json() if discovery.data.course else None
     return {
-        "settings": found.config.to_json(),
+        "settings": discovery.config.to_json(),
         "data": data,
         "forecaster": {
-            "kind": found.forecaster.kind,
-            "settings": found.forecaster.settings.model_dump(mode="json"),
+            "kind": discovery.forecaster.kind,
+            "settings": discovery.forecaster.settings.model_dump(mode="json"),
         },
-        "causal": found.causal.describe() if found.causal else None,
-        "losses": _columns(found.losses),
-        "nll": None if found.nll is None else _columns(found.nll),
-        "alerts": [finding.to_json() for finding in found.findings],
-        "regimes": found.regimes.to_dict() if found.regimes else None,
+        "causal": discovery.causal.describe() if discovery.causal else None,
+        "losses": _columns(discovery.losses),
+        "nll": None if discovery.nll is None else _columns(discovery.nll),
+        "alerts": [finding.to_json() for finding in discovery.findings],
+        "regimes": discovery.regimes.to_dict() if discovery.regimes else None,
         "relevance": {
-            "names": [str(name) for name in found.relevance.data_vars],
-            "attributes": dict(found.relevance.attrs),
+            "names": [str(name) for name in discovery.relevance.data_vars],
+            "attributes": dict(discovery.relevance.attrs),
         },
     }
 
 
-def _tensors(found: Discovery) -> Arrays:
-    weights = {f"model.{k}": _contiguous(v) for k, v in found.forecaster.state().items()}
-    data = {f"data.{name}": _doubles(getattr(found.data, name)) for name in ARRAYS}
-    causal = found.causal.arrays() if found.causal else {}
+def _tensors(discovery: Discovery) -> Arrays:
+    weights = {f"model.{k}": _contiguous(v) for k, v in discovery.forecaster.state().items()}
+    data = {f"data.{name}": _doubles(getattr(discovery.data, name)) for name in ARRAYS}
+    causal = discovery.causal.arrays() if discovery.causal else {}
     weights |= {name: _contiguous(values) for name, values in causal.items()}
-    return weights | data | _statistics(found.relevance)
+    return weights | data | _statistics(discovery.relevance)
 
 
 def _statistics(relevance: xr.Dataset) -> Arrays:
@@ -323,7 +323,7 @@ def _all_statistics(
     if "some.places" not in arrays:
         return arrays
     check_candidates(shape[0], shape[2])
-    places, found = arrays["some.places"], dict(arrays)
+    places, restored = arrays["some.places"], dict(arrays)
     if not ((places >= 0) & (places < np.prod(shape))).all():
         raise InputError("model.safetensors: some.places names candidates that there are not")
     for name in names:
@@ -332,8 +332,8 @@ def _all_statistics(
             raise InputError(f"model.safetensors: some.{name} is missing or has another shape")
         values = np.full(shape, 1.0 if name in ("p_value", "q_value") else 0.0)
         values.flat[places] = own
-        found[f"relevance.{name}"] = values
-    return found
+        restored[f"relevance.{name}"] = values
+    return restored
 
 
 def _restore(

@@ -131,9 +131,9 @@ def shared(
         )
         try:
             while begun:
-                found = begun.popleft().result()
+                done = begun.popleft().result()
                 begun.extend(pool.submit(copy_context().run, function, x) for x in islice(left, 1))
-                yield found
+                yield done
         finally:
             for piece in begun:
                 piece.cancel()

@@ -61,10 +61,10 @@ def attribution_over_time(
             signed[:, names.index(target)],
             _both(forecaster, window)[:, names.index(target)],
         )
-    found = sums.means(count, names).assign_coords(_places(windows, count))
+    means = sums.means(count, names).assign_coords(_places(windows, count))
     scale = {"mean": windows.scale.mean, "sd": windows.scale.sd}
     target_scale = {key: float(values[names.index(target)]) for key, values in scale.items()}
-    return found.assign_attrs(target=target, readout=readout, **target_scale)
+    return means.assign_attrs(target=target, readout=readout, **target_scale)
 
 
 class _Sums:

@@ -46,19 +46,19 @@ class VariableRelevance:
 
     def signed(self, relevance: Floats) -> Floats:
         """Comparable columns of relevance (batch, target column, step, source column)."""
-        found = relevance.copy()
+        comparable = relevance.copy()
         for label in self.labels:
             own = relevance[..., label.columns]
             if self.sums_sources:
-                found[..., label.columns] = 0.0
-                found[..., label.columns.stop - 1] = own.sum(-1)
+                comparable[..., label.columns] = 0.0
+                comparable[..., label.columns.stop - 1] = own.sum(-1)
             else:
-                found[..., label.columns] = _against_each_other(own, label)
+                comparable[..., label.columns] = _against_each_other(own, label)
         for label in self.labels if self.sums_targets else ():
             # an average over the levels follows
-            added = found[:, label.columns].sum(1, keepdims=True)
-            found[:, label.columns] = added
-        return found
+            added = comparable[:, label.columns].sum(1, keepdims=True)
+            comparable[:, label.columns] = added
+        return comparable
 
     def energies(self, products: Floats) -> Floats:
         """Products of two signed relevances -> those of variables (batch, target, step, source)."""
@@ -80,12 +80,12 @@ class VariableRelevance:
 
     def without_direction(self, signed: Floats) -> Floats:
         """Relevance of variables, NaN where a label of several levels knows no up and down."""
-        found = self.of_variables(signed)
+        of_variables = self.of_variables(signed)
         for place, own in enumerate(self.coding.slices):
             if own.stop - own.start > 2:
-                found[:, place] = np.nan
-                found[..., place] = np.nan
-        return found
+                of_variables[:, place] = np.nan
+                of_variables[..., place] = np.nan
+        return of_variables
 
 
 def _against_each_other(slopes: Floats, label: LabelColumns) -> Floats:

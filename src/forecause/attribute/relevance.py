@@ -130,7 +130,7 @@ class RelevanceStream:
         strongest having the highest.
         """
         mean = {name: by_lag(total / self.counts[name]) for name, total in self.sums.items()}
-        found = {
+        statistics = {
             "relevance": mean["relevance"],
             "sd": np.sqrt(np.maximum(mean["squared"] - mean["relevance"] ** 2, 0)),
             "effect": mean["effect"],
@@ -138,7 +138,7 @@ class RelevanceStream:
             "mean_rank": mean["mean_rank"],
             "sd_rank": np.sqrt(np.maximum(mean["squared_rank"] - mean["mean_rank"] ** 2, 0)),
         }
-        return labelled_together(found, variables, {"samples": self.count})
+        return labelled_together(statistics, variables, {"samples": self.count})
 
     def _sum(self, name: str, values: Floats) -> None:
         total = values.sum(0, dtype=np.float64)

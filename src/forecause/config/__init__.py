@@ -341,11 +341,11 @@ def _with_preset(asked: dict[str, Any]) -> dict[str, Any]:
     brought = dict(PRESETS[preset])
     if asked.get("head", "mse") != "mse":  # a parent that drives the variance alone is invisible
         brought["readout"] = "score"  # to the gradient of the mean
-    found = brought | asked
-    kind = found.get("forecaster", "auto")
+    complete = brought | asked
+    kind = complete.get("forecaster", "auto")
     spec = ForecasterSpec.every().get(kind) if isinstance(kind, str) else None
-    if "readout" not in asked and spec is not None and found.get("readout") not in spec.readouts:
-        found.pop("readout", None)  # chronos, say, whose inside LRP has no rules for
-    if found.get("select") in ("top-k", "global-top-k"):
-        found.setdefault("k", USUAL_K)
-    return found
+    if "readout" not in asked and spec is not None and complete.get("readout") not in spec.readouts:
+        complete.pop("readout", None)  # chronos, say, whose inside LRP has no rules for
+    if complete.get("select") in ("top-k", "global-top-k"):
+        complete.setdefault("k", USUAL_K)
+    return complete

@@ -148,31 +148,31 @@ SelectionRule = TopK  # and GlobalTopK
 
 def normalised(asked: dict[str, Any]) -> dict[str, Any]:
     """Objects and texts as the fields hold them."""
-    found = dict(asked)
-    if isinstance(found.get("select"), SelectionRule):
-        found |= found.pop("select").options()
-    head = head_of(found.get("forecaster"))
-    if head is not None and found.setdefault("head", head) != head:
+    options = dict(asked)
+    if isinstance(options.get("select"), SelectionRule):
+        options |= options.pop("select").options()
+    head = head_of(options.get("forecaster"))
+    if head is not None and options.setdefault("head", head) != head:
         raise InputError(
             f"The forecaster asks for the head {head!r} and the configuration for "
-            f"{found['head']!r}; name one of them."
+            f"{options['head']!r}; name one of them."
         )
-    if "regimes" in found:
-        found["regimes"] = _regimes(found["regimes"])
-    if "budget" in found:
-        found["budget"] = parse_budget(found["budget"])
-    if "labels" in found:
-        found["labels"] = _texts("labels", found["labels"])
-    if isinstance(found.get("missing"), str | float | int):
-        found["missing"] = (found["missing"],)
-    if isinstance(found.get("missing"), list | tuple):  # what is no number is missing anyway
-        found["missing"] = tuple(cell for cell in found["missing"] if cell == cell)
-    if "season" in found:
-        found["season"] = _season(found["season"])
+    if "regimes" in options:
+        options["regimes"] = _regimes(options["regimes"])
+    if "budget" in options:
+        options["budget"] = parse_budget(options["budget"])
+    if "labels" in options:
+        options["labels"] = _texts("labels", options["labels"])
+    if isinstance(options.get("missing"), str | float | int):
+        options["missing"] = (options["missing"],)
+    if isinstance(options.get("missing"), list | tuple):  # what is no number is missing anyway
+        options["missing"] = tuple(cell for cell in options["missing"] if cell == cell)
+    if "season" in options:
+        options["season"] = _season(options["season"])
     for name in ("forbid", "require"):
-        if name in found:
-            found[name] = rule_texts(found[name])
-    return found
+        if name in options:
+            options[name] = rule_texts(options[name])
+    return options
 
 
 def head_of(forecaster: Any) -> HeadChoice | None:
@@ -222,8 +222,8 @@ def _regimes(asked: Any) -> Any:
 def parse_budget(text: str | float) -> float:
     """Seconds of a duration like 90s, 10m or 1.5h; a plain number is seconds."""
     if isinstance(text, str):
-        found = re.fullmatch(r"\s*([0-9]{1,9}(?:\.[0-9]*)?)\s*([smh]?)\s*", text)
-        seconds = float(found[1]) * SECONDS[found[2] or "s"] if found else 0.0
+        match = re.fullmatch(r"\s*([0-9]{1,9}(?:\.[0-9]*)?)\s*([smh]?)\s*", text)
+        seconds = float(match[1]) * SECONDS[match[2] or "s"] if match else 0.0
     else:
         seconds = float(text) if isinstance(text, int | float) else 0.0
     if not 0 < seconds < float("inf"):

@@ -422,13 +422,13 @@ class Thresholds(Settings):
 
     def changed(self) -> dict[str, dict[str, Any]]:
         """Those that differ from the usual ones, by group and name."""
-        found: dict[str, dict[str, Any]] = {}
+        differing: dict[str, dict[str, Any]] = {}
         for group in type(self).model_fields:
             own, usual = getattr(self, group), getattr(THRESHOLDS, group)
             other = {n: v for n, v in own if v != getattr(usual, n)}
             if other:
-                found[group] = other
-        return found
+                differing[group] = other
+        return differing
 
 
 THRESHOLDS = Thresholds()

@@ -71,12 +71,12 @@ def label_codes(name: str, values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int
             )
         values = values.astype(np.int64)
     try:
-        codes, found = pd.factorize(values.astype(object))
+        codes, levels = pd.factorize(values.astype(object))
     except TypeError:
         raise InputError(
             f"Column {name!r} holds lists or other objects; labels must be text or whole numbers."
         ) from None
-    labels = [storable(name, str(label)) for label in found]
+    labels = [storable(name, str(label)) for label in levels]
     if len(set(labels)) < len(labels):
         raise InputError(f"Column {name!r} holds labels that differ in type but not in text.")
     return codes.astype(np.int64), labels
@@ -157,8 +157,8 @@ def read_labels(name: str, values: npt.NDArray[Any], missing: Missing = ()) -> L
         raise InputError(
             f"Column {name!r} holds {odd[0]!r}; labels must be text, numbers or booleans."
         )
-    codes, found = pd.factorize(cells.where(~absent, None).to_numpy())
-    return LabelColumn(codes.astype(np.int64), list(found))
+    codes, levels = pd.factorize(cells.where(~absent, None).to_numpy())
+    return LabelColumn(codes.astype(np.int64), list(levels))
 
 
 def coded(
@@ -210,9 +210,9 @@ def _without_rare(name: str, codes: Codes, texts: list[str]) -> tuple[Codes, lis
 
 def _check_count(name: str, texts: list[str]) -> None:
     if len(texts) < 2:
-        found = f"only {texts[0]!r}" if texts else "no label"
+        shown = f"only {texts[0]!r}" if texts else "no label"
         raise InputError(
-            f"Column {name!r} holds {found} in {RARE} rows or more, expected at least 2 different "
+            f"Column {name!r} holds {shown} in {RARE} rows or more, expected at least 2 different "
             "labels; remove it."
         )
     if len(texts) > MOST_LEVELS:

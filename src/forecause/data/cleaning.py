@@ -40,20 +40,20 @@ def left_out_columns(
     problems: Problems,
 ) -> tuple[dict[str, Change], set[str]]:
     """The columns of text or dates, by name, and those that are a problem, which is remembered."""
-    found: dict[str, Change] = {}
+    left_out: dict[str, Change] = {}
     refused: set[str] = set()
     for origin, table in zip(origins, tables, strict=True):
         for name in names:
-            if name in found or table.head(name).dtype.kind in "fiub":
+            if name in left_out or table.head(name).dtype.kind in "fiub":
                 continue
             try:
                 numbers(name, table.column(name), missing)
             except NotNumbers as error:
-                found[name] = _left_out(name, table.column(name), str(error))
+                left_out[name] = _left_out(name, table.column(name), str(error))
             except InputError as error:
                 problems.add(f"In {origin}: {error}" if origin else str(error))
                 refused.add(name)
-    return found, refused
+    return left_out, refused
 
 
 def _left_out(name: str, values: Array, reason: str) -> Change:
@@ -144,14 +144,14 @@ def without_constants(
 
 def doubtful_values(values: Array, names: Sequence[str]) -> list[Change]:
     """Sentences about values that look like a code for missing, or like single wild errors."""
-    found = []
+    changes = []
     step = max(1, len(values) // MOST_LOOKED_AT)
     for column, name in enumerate(names):
         cells = np.asarray(values[::step, column], dtype=np.float64)
         change = _doubtful(name, cells[np.isfinite(cells)])
         if change is not None:
-            found.append(change)
-    return found
+            changes.append(change)
+    return changes
 
 
 def _doubtful(name: str, cells: npt.NDArray[np.float64]) -> Change | None:

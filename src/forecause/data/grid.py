@@ -35,8 +35,8 @@ class Every:
     @classmethod
     def of(cls, text: str | float) -> Every:
         """Read `1h`, `15min`, `2 weeks`, `1 month`, or a number for times that are numbers."""
-        found = EVERY.fullmatch(str(text))
-        number, name = found.groups() if found else (None, "?")
+        match = EVERY.fullmatch(str(text))
+        number, name = match.groups() if match else (None, "?")
         size = float(number) if number else 1.0
         unit = name.lower()
         if len(unit) > 1:

@@ -211,16 +211,16 @@ def _together(parts: Sequence[Part]) -> list[Change]:
     """The parts' changes; of several series, each says where, and doubts are said once."""
     if len(parts) == 1:
         return list(parts[0].changes)
-    found: dict[tuple[str, str | None], Change] = {}
+    joint: dict[tuple[str, str | None], Change] = {}
     for part in parts:
         for change in part.changes:
             key = (change.kind, change.column)
-            first = found.get(key)
+            first = joint.get(key)
             where = f"In {part.series_names[0]}"
             said = f"{where}: {change.seen}" if first is None else first.seen
             count = change.count + (first.count if first else 0)
-            found[key] = replace(change, seen=said, count=count)
-    return list(found.values())
+            joint[key] = replace(change, seen=said, count=count)
+    return list(joint.values())
 
 
 def _with_labels(

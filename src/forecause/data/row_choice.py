@@ -34,10 +34,10 @@ def chosen_rows(table: RawTable, asked: str) -> Mask:
     """Where (row,) the column `asked` is true, or the condition holds; missing cells are not."""
     if asked in table.names or asked in table.beside:
         return _truth(asked, table.column(asked))
-    found = _Condition(table, asked).value()
-    if not isinstance(found, np.ndarray) or found.dtype != bool:
+    chosen = _Condition(table, asked).value()
+    if not isinstance(chosen, np.ndarray) or chosen.dtype != bool:
         raise InputError(f"The rows to use are given as {asked!r}; {EXAMPLE}.")
-    return found
+    return chosen
 
 
 def columns_named(asked: str) -> set[str]:
@@ -103,12 +103,12 @@ class _Condition:
         raise InputError(f"The rows to use are given as {self.text!r}; {EXAMPLE}.")
 
     def _mask(self, node: ast.expr) -> Mask:
-        found = self._of(node)
+        mask = self._of(node)
         if isinstance(node, ast.Name):
-            return _truth(node.id, found)
-        if not isinstance(found, np.ndarray) or found.dtype != bool:
+            return _truth(node.id, mask)
+        if not isinstance(mask, np.ndarray) or mask.dtype != bool:
             raise InputError(f"The rows to use are given as {self.text!r}; {EXAMPLE}.")
-        return found
+        return mask
 
     def _compared(self, left: ast.expr, op: ast.cmpop, right: ast.expr) -> Mask:
         if isinstance(op, ast.In | ast.NotIn):
@@ -118,14 +118,14 @@ class _Condition:
             any_of = np.logical_or.reduce(several)
             return np.asarray(any_of if isinstance(op, ast.In) else ~any_of)
         one, other = self._of(left), self._of(right)
-        found = np.asarray(COMPARISONS[type(op)](one, other))
-        if found.dtype != bool or found.shape != (self.table.rows,):
+        holds = np.asarray(COMPARISONS[type(op)](one, other))
+        if holds.dtype != bool or holds.shape != (self.table.rows,):
             raise InputError(
                 f"In the rows to use, {ast.unparse(left)!r} and {ast.unparse(right)!r} cannot be "
                 "compared; write text in quotes and numbers without."
             )
         known = ~self._absent(left) & ~self._absent(right)
-        return found & known
+        return holds & known
 
     def _absent(self, node: ast.expr) -> Mask:
         if isinstance(node, ast.Name):

@@ -125,27 +125,27 @@ def _calendar(panel: Panel) -> str | None:
     with catch_warnings():
         simplefilter("ignore")  # pandas announces that it will answer with an object
         try:
-            found: Any = pd.infer_freq(stamps)
+            code: Any = pd.infer_freq(stamps)
         except (TypeError, ValueError):  # too few, or not in order
             return None
-    return getattr(found, "freqstr", found)
+    return getattr(code, "freqstr", code)
 
 
 def _months(freq: str | None) -> int | None:
     if freq is None:
         return None
-    found = CODE.match(freq)
-    return MONTHS[found[2]] * int(found[1] or 1) if found else None
+    match = CODE.match(freq)
+    return MONTHS[match[2]] * int(match[1] or 1) if match else None
 
 
 def _ends(panel: Panel) -> list[str | float | None]:
     """The last time of every series, whose rows stand together."""
     assert panel.time is not None
     last = np.flatnonzero(np.diff(panel.series, append=-1))
-    found: list[str | float | None] = [None] * len(panel.series_names)
+    ends: list[str | float | None] = [None] * len(panel.series_names)
     for row in last.tolist():
-        found[int(panel.series[row])] = _plain(panel.time[row])
-    return found
+        ends[int(panel.series[row])] = _plain(panel.time[row])
+    return ends
 
 
 def _plain(moment: Any) -> str | float | None:

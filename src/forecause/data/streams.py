@@ -68,10 +68,10 @@ def moments_by_block(
     # each piece is shared by threads of its own, batch by batch
     common = windows.for_pickling(), design
     summed = parallel_map(_moments_of_rows, common, [rows for _, rows in pieces], 0.0)
-    found: dict[int, list[Moments]] = {}
+    by_block: dict[int, list[Moments]] = {}
     for (block, _), part in zip(pieces, summed, strict=True):
-        found.setdefault(block, []).append(part)
-    return [Moments.added(parts) for parts in found.values()]
+        by_block.setdefault(block, []).append(part)
+    return [Moments.added(parts) for parts in by_block.values()]
 
 
 def _moments_of_rows(common: tuple[Windows, Callable[[Array], Array]], rows: Index) -> Moments:

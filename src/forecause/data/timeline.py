@@ -242,10 +242,10 @@ def _start_of_period(cell: Any) -> Any:
 
     if isinstance(cell, pd.Period):
         return cell.to_timestamp()
-    found = PERIOD.fullmatch(cell) if isinstance(cell, str) else None
-    if found is None:
+    match = PERIOD.fullmatch(cell) if isinstance(cell, str) else None
+    if match is None:
         return cell
-    year, unit, number, quarter, year_after = found.groups()
+    year, unit, number, quarter, year_after = match.groups()
     month = int(number or quarter) if unit in ("M", "m") else 3 * int(number or quarter) - 2
     return f"{year or year_after}-{month:02d}-01" if 1 <= month <= 12 else cell
 

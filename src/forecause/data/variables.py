@@ -137,12 +137,12 @@ class Variables:
 
         Of a label, its most common level by `mean` (column,), or the second of two.
         """
-        found = self.first
+        columns = self.first
         for label in self.labels:
             place = self.variables.index(label.name)
             level = 1 if len(label.levels) == 2 else int(np.argmax(mean[label.columns]))
-            found[place] = label.first + level
-        return found
+            columns[place] = label.first + level
+        return columns
 
     def weights(self, mean: Floats) -> Floats:
         """(column, variable): how columns' standardised squared errors add up to a variable's.
@@ -213,15 +213,17 @@ class Inputs:
 
     def p_values_of_targets(self, p_values: Floats) -> Floats:
         """(target column, ...) -> (target variable, ...): the smallest times their number."""
-        found = []
+        combined = []
         for variable, columns in enumerate(self.columns):
             if len(columns) == 1:
-                found.append(p_values[columns[0]])
+                combined.append(p_values[columns[0]])
             elif not len(columns):  # a label that never changes in these windows
-                found.append(np.where(np.isnan(p_values[self.coding.first[variable]]), np.nan, 1.0))
+                combined.append(
+                    np.where(np.isnan(p_values[self.coding.first[variable]]), np.nan, 1.0)
+                )
             else:
-                found.append(np.minimum(p_values[columns].min(0) * len(columns), 1.0))
-        return np.stack(found)
+                combined.append(np.minimum(p_values[columns].min(0) * len(columns), 1.0))
+        return np.stack(combined)
 
     def largest_of_targets(self, values: Floats) -> Floats:
         """(target column, ...) -> (target variable, ...): the largest of the tested columns."""

@@ -42,12 +42,12 @@ class BoostedTrees:
     def part(self, inputs: Array, columns: Index) -> Array:
         """The sum (row,) of the trees that split by any of some columns."""
         read, wanted = inputs[:, self.reads], set(columns.tolist())
-        found = np.zeros(len(inputs))
+        total = np.zeros(len(inputs))
         categories = self.model._bin_mapper.make_known_categories_bitsets()
         for (tree,), split_by in zip(self.model._predictors, self._split_by, strict=True):
             if not wanted.isdisjoint(split_by):
-                found += tree.predict(read, *categories, 1)
-        return found
+                total += tree.predict(read, *categories, 1)
+        return total
 
     @cached_property
     def _split_by(self) -> list[frozenset[int]]:
@@ -80,9 +80,9 @@ class Stack:
 
     def terms(self, inputs: Array) -> tuple[list[tuple[int, ...]], Array]:
         """Those of the parts that can name terms; see `HasTerms`."""
-        found = [part.terms(inputs) for part in self.parts if isinstance(part, HasTerms)]
-        columns = [own for names, _ in found for own in names]
-        return columns, np.concatenate([np.zeros((len(inputs), 0)), *(v for _, v in found)], axis=1)
+        named = [part.terms(inputs) for part in self.parts if isinstance(part, HasTerms)]
+        columns = [own for names, _ in named for own in names]
+        return columns, np.concatenate([np.zeros((len(inputs), 0)), *(v for _, v in named)], axis=1)
 
 
 def held_out_rows(rows: int) -> npt.NDArray[np.bool_]:

@@ -112,9 +112,9 @@ class Comparison:
     def losses(self, fitted: Forecaster) -> pd.DataFrame:
         """Squared errors: `naive` (the last value repeated), `mean` (of what was learned from),
         the candidates, stacks of them where these are kept, and `chosen`."""
-        found = [self._shared(e, summed=False).mean(0, dtype=np.float64) for e in self.squared]
+        each = [self._shared(e, summed=False).mean(0, dtype=np.float64) for e in self.squared]
         simple = {"naive": naive_loss(self.judging), "mean": mean_loss(self.judging, self.mean)}
-        table = self._table({n: self._of_variables(e) for n, e in simple.items()}, found, fitted)
+        table = self._table({n: self._of_variables(e) for n, e in simple.items()}, each, fitted)
         for place, (label, errors) in enumerate(self.stacked.items(), table.shape[1] - 1):
             means = self._shared(errors, summed=False).mean(0, dtype=np.float64)
             table.insert(place, label, means[self.coding.first])
@@ -123,18 +123,18 @@ class Comparison:
     def nlls(self, fitted: Forecaster) -> pd.DataFrame:
         """Negative log-likelihoods: `mean` (of a distribution that never changes), the candidates,
         and `chosen`."""
-        found = [self._shared(e, summed=True).mean(0, dtype=np.float64) for e in self.nll]
-        return self._table({"mean": self._of_mean()}, found, fitted)
+        means = [self._shared(e, summed=True).mean(0, dtype=np.float64) for e in self.nll]
+        return self._table({"mean": self._of_mean()}, means, fitted)
 
     def _table(
         self,
         reference: dict[str, npt.NDArray[np.float64]],
-        found: Sequence[Floats],
+        means: Sequence[Floats],
         fitted: Forecaster,
     ) -> pd.DataFrame:
         first, columns = self.coding.first, self.judging.shape[1]
         chosen = [fitted.member_of(column).label for column in range(columns)]
-        numbers = {m.label: e[first] for m, e in zip(self.members, found, strict=True)}
+        numbers = {m.label: e[first] for m, e in zip(self.members, means, strict=True)}
         names = [chosen[column] for column in first]
         return pd.DataFrame(
             {**reference, **numbers, "chosen": names},

@@ -54,7 +54,7 @@ def _plain_of(columns: int) -> tuple[tuple[Kind, float], ...]:
 
 def extra_pair_scans() -> list[ScanOf]:
     """Products of two waves, steps or lines: what usually misleads the basic scans."""
-    return [partial(scan.PairScan, functions=scan.CURE)]
+    return [partial(scan.PairScan, functions=scan.WAVES_AND_STEPS)]
 
 
 def extra_triple_scans() -> list[ScanOf]:
@@ -95,21 +95,21 @@ class DictionaryFit:
 
     def predict(self, inputs: Array) -> Array:
         """(row,) of inputs (row, input)."""
-        found = self.intercept + inputs[:, self.reads] @ self.lines
-        found = found + self.splines.bends(inputs, self.reads) @ self.bends.ravel()
-        return np.asarray(found + atom_values(self.atoms, inputs) @ self.weights)
+        forecasts = self.intercept + inputs[:, self.reads] @ self.lines
+        forecasts = forecasts + self.splines.bends(inputs, self.reads) @ self.bends.ravel()
+        return np.asarray(forecasts + atom_values(self.atoms, inputs) @ self.weights)
 
     def part(self, inputs: Array, columns: Index) -> Array:
         """The terms (row,) of inputs (row, input) that involve any of some columns."""
         at = np.flatnonzero(np.isin(self.reads, columns))
         own = self.reads[at]
-        found = inputs[:, own] @ self.lines[at]
-        found = found + self.splines.bends(inputs, own) @ self.bends[at].ravel()
+        terms = inputs[:, own] @ self.lines[at]
+        terms = terms + self.splines.bends(inputs, own) @ self.bends[at].ravel()
         wanted = set(columns.tolist())
         for atom, weight in zip(self.atoms, self.weights, strict=True):
             if wanted.intersection(atom.columns):
-                found = found + weight * atom.values(inputs)
-        return np.asarray(found)
+                terms = terms + weight * atom.values(inputs)
+        return np.asarray(terms)
 
     def gradient(self, inputs: Array) -> Array:
         """Derivatives (row, input) by every input."""
@@ -155,11 +155,13 @@ class AdditiveModels:
         """Forecasts (row, target) of inputs (row, input) by the fits to all rows."""
         bends = self.splines.bends(inputs)
         features = np.concatenate([np.ones((len(inputs), 1)), inputs, bends], axis=1)
-        found = np.empty((len(inputs), self.targets.shape[1]))
+        forecasts = np.empty((len(inputs), self.targets.shape[1]))
         for chosen in np.unique(self.choice):
             own = np.flatnonzero(self.choice == chosen)
-            found[:, own] = features @ self.moments.total().solve(self.penalties[chosen])[:, own]
-        return found
+            forecasts[:, own] = (
+                features @ self.moments.total().solve(self.penalties[chosen])[:, own]
+            )
+        return forecasts
 
     def model(self, target: int) -> DictionaryFit:
         """Lines and splines of all inputs as a dictionary without atoms."""
@@ -226,7 +228,7 @@ class DictionarySearch:
             residuals = np.stack([residual for residual, _ in parts], axis=1)
             results = [own(residuals) for own in prepared]
             for place, (search, own) in enumerate(zip(active, parts, strict=True)):
-                search.extend([p for found in results for p in found[place]], *own)
+                search.extend([p for proposed in results for p in proposed[place]], *own)
             active = [s for s in active if s.has_grown]
             if not active:
                 break
@@ -283,12 +285,12 @@ class _Search:
         """
         inputs = self.additive.inputs
         level = thresholds().search.relaxed_level if self.atoms else self.level
-        found = self._confirmed(proposals, residual, known, level)
-        if found and not self.is_sure:
+        confirmed = self._confirmed(proposals, residual, known, level)
+        if confirmed and not self.is_sure:
             sure_level = thresholds().choice.joint_level
             self.is_sure = bool(self._confirmed(proposals, residual, known, sure_level))
         with_variants: list[Atom] = []
-        for atom in found:
+        for atom in confirmed:
             with_variants += [atom, *phase_and_saturation_variants(atom, inputs)]
         added = [a for a in dict.fromkeys(with_variants) if a not in self.atoms]
         added = added[: MOST_ATOMS - len(self.atoms)]
@@ -302,11 +304,11 @@ class _Search:
     ) -> list[Atom]:
         room = min(ATOMS_A_ROUND, MOST_ATOMS - len(self.atoms))
         inputs = self.additive.inputs
-        found = scan.confirmed(proposals, inputs, residual, known, room, level)
+        atoms = scan.confirmed(proposals, inputs, residual, known, room, level)
         if known.features is not self.features:
             own_level = thresholds().search.own_level * min(level, self.level)
-            found = scan.beyond(found, inputs, self.residual, self.known, own_level)
-        return found
+            atoms = scan.beyond(atoms, inputs, self.residual, self.known, own_level)
+        return atoms
 
     def _append(self, added: list[Atom]) -> None:
         values = atom_values(added, self.additive.inputs)

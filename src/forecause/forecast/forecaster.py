@@ -343,11 +343,11 @@ class Forecaster(ABC):
         return sum(values.size for values in self.state().values())
 
 
-def _check_names(found: Mapping[str, Any], expected: Mapping[str, Any], kind: str) -> None:
+def _check_names(given: Mapping[str, Any], expected: Mapping[str, Any], kind: str) -> None:
     for name in expected:
-        if name not in found:
+        if name not in given:
             raise ValueError(f"the array {name} of the {kind} is missing")
-    for name in found:
+    for name in given:
         if name not in expected:
             raise ValueError(f"the {kind} has no array {name}")
 

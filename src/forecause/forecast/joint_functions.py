@@ -43,8 +43,8 @@ def columns_with_products(
     places = strongest[:, :MOST_MULTIPLIED]
     own = [[int(i) for i in some[is_curved[some]]] for some in places]
     blocks = in_blocks(range(len(own)), COLUMNS_AT_ONCE)
-    found = parallel_map(_following, (inputs, left, own, level), blocks)
-    return frozenset(column for part in found for column in part)
+    following = parallel_map(_following, (inputs, left, own, level), blocks)
+    return frozenset(column for part in following for column in part)
 
 
 def _following(

@@ -75,15 +75,15 @@ class ProductsModel(Forecaster):
         return len(self.settings.places[column]) > 0
 
     def forward(self, past: Floats, rules: Rules = PLAIN, domain: Index | None = None) -> Floats:
-        found = np.repeat(self.intercept[None], len(past), axis=0)
+        forecasts = np.repeat(self.intercept[None], len(past), axis=0)
         for target, places in self._modelled():
             terms = self._terms(past, places)
             factors = self._factors(terms, places)
             count = len(places)
-            found[:, target] += (terms * self.curves[target, :count]).sum((1, 2))
+            forecasts[:, target] += (terms * self.curves[target, :count]).sum((1, 2))
             pairs = self.pairs[target, : 2 * count, : 2 * count]
-            found[:, target] += ((factors @ pairs) * factors).sum(1)
-        return found.astype(past.dtype)
+            forecasts[:, target] += ((factors @ pairs) * factors).sum(1)
+        return forecasts.astype(past.dtype)
 
     def jacobian(self, past: Floats, rules: Rules = PLAIN, domain: Index | None = None) -> Floats:
         slopes = np.zeros((len(past), self.n_variables, self.max_lag * self.n_variables))
@@ -139,11 +139,13 @@ class ProductsModel(Forecaster):
             )
             for block in np.array_split(np.arange(len(past)), BLOCKS)
         ]
-        found = cross_validated(blocks, self.settings.ridges)[:, 0]
+        coefficients = cross_validated(blocks, self.settings.ridges)[:, 0]
         count = len(places) * TERMS
-        self.intercept[target] = found[0]
-        self.curves[target, : len(places)] = found[1 : 1 + count].reshape(-1, TERMS)
-        self.pairs[target, left, right] = self.pairs[target, right, left] = found[1 + count :] / 2
+        self.intercept[target] = coefficients[0]
+        self.curves[target, : len(places)] = coefficients[1 : 1 + count].reshape(-1, TERMS)
+        self.pairs[target, left, right] = self.pairs[target, right, left] = (
+            coefficients[1 + count :] / 2
+        )
 
     def _modelled(self) -> list[tuple[int, Index]]:
         """The targets that have a model, and the places that each reads."""

@@ -245,7 +245,7 @@ def candidates(
     Among several, a closed form is tried for all domains together as well as for each.
     """
     heads = HEADS_OF_AUTO if options.head == "auto" else (options.head,)
-    found: list[ForecasterSettings] = []
+    tried: list[ForecasterSettings] = []
     for settings in specs_tried(options, windows):
         own_heads = heads if len(settings.head_names) > 1 else ("mse",)
         together = options.forecaster == "auto" and settings.closed_form and domains
@@ -253,8 +253,8 @@ def candidates(
             for known in (0, domains) if together else (domains,):
                 changes = {"domains": known}
                 head_change = {"head": head} if len(settings.head_names) > 1 else {}
-                found.append(settings.model_copy(update=changes | head_change))
-    return found
+                tried.append(settings.model_copy(update=changes | head_change))
+    return tried
 
 
 def specs_tried(options: ForecastOptions, windows: Windows) -> list[ForecasterSettings]:

@@ -165,8 +165,8 @@ def _nodes(model: Any) -> list[npt.NDArray[Any]]:
 
 def _gains(model: Any, inputs: int) -> Array:
     """What splits by each input gained, (input,)."""
-    found = np.zeros(inputs)
+    gains = np.zeros(inputs)
     for nodes in _nodes(model):
         inner = nodes[~nodes["is_leaf"].astype(bool)]
-        np.add.at(found, inner["feature_idx"].astype(np.int64), inner["gain"])
-    return found
+        np.add.at(gains, inner["feature_idx"].astype(np.int64), inner["gain"])
+    return gains

@@ -50,10 +50,10 @@ def parse_graph(text: str, place: str) -> LaggedGraph:
         document = parse_json(text)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{place} is not valid JSON ({error}); is it cut off?") from error
-    found = document.get("format") if isinstance(document, dict) else None
-    if found != FORMAT:
+    form = document.get("format") if isinstance(document, dict) else None
+    if form != FORMAT:
         raise InputError(
-            f'{place} is not a graph: expected the entry "format": "{FORMAT}", found {found!r}.'
+            f'{place} is not a graph: expected the entry "format": "{FORMAT}", found {form!r}.'
         )
     try:
         return _graph(document, _names(document), _max_lag(document))

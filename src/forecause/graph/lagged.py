@@ -302,8 +302,8 @@ def with_domains(graph: LaggedGraph, domains: Mapping[str, LaggedGraph]) -> Lagg
     present = {name: _edges(part) for name, part in domains.items()}
     column = []
     for edge in graph.edges[EDGE].itertuples(index=False, name=None):
-        found = [name for name, edges in present.items() if edge in edges]
-        column.append(EVERYWHERE if len(found) == len(present) else ", ".join(found) or None)
+        having = [name for name, edges in present.items() if edge in edges]
+        column.append(EVERYWHERE if len(having) == len(present) else ", ".join(having) or None)
     edges = graph.edges.assign(domains=pd.Series(column, dtype=object))
     return replace(graph, edges=edges, domains=dict(domains))
 

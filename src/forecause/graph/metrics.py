@@ -254,15 +254,15 @@ def _ranks(scores: Scores) -> npt.NDArray[np.int64]:
 def _lag_metrics(view: _View) -> Metrics:
     """How often the lag is right, among the pairs found in both graphs."""
     chosen, true = view.chosen & view.candidates, view.true & view.candidates
-    found = chosen.any(2) & true.any(2)
-    if not found.any():
+    in_both = chosen.any(2) & true.any(2)
+    if not in_both.any():
         return {"lag_accuracy": None, "lag_set_accuracy": None}
     strength = np.zeros(chosen.shape) if view.scores is None else view.scores
-    strongest = np.where(chosen, strength, -np.inf)[found].argmax(1)
-    right = true[found][np.arange(len(strongest)), strongest]
+    strongest = np.where(chosen, strength, -np.inf)[in_both].argmax(1)
+    right = true[in_both][np.arange(len(strongest)), strongest]
     return {
         "lag_accuracy": float(right.mean()),
-        "lag_set_accuracy": float((chosen[found] == true[found]).all(1).mean()),
+        "lag_set_accuracy": float((chosen[in_both] == true[in_both]).all(1).mean()),
     }
 
 

@@ -41,9 +41,9 @@ def train_by_blocks(model: NetworkModule, fit_data: FitData, learn: Learn) -> No
         each = replace(each, seconds=each.seconds / len(blocks))
     work = LARGE if distributed.current().alone else 0.0  # ranks meet in the same order
     trained = each_trained(_of_block, (model, each, learn), blocks, work)
-    for number, (columns, found) in enumerate(zip(blocks, trained, strict=True), 1):
+    for number, (columns, weights) in enumerate(zip(blocks, trained, strict=True), 1):
         for name, values in model.state_dict().items():
-            values[columns] = found[name].to(values.device)
+            values[columns] = weights[name].to(values.device)
         fit_data.progress.step(f"training the {model.kind}", number / len(blocks))
 
 

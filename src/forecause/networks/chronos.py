@@ -155,11 +155,11 @@ def _on_this_machine(hub_id: str) -> str:
 
 
 def _check_architecture(config: Any, weights: str) -> None:
-    found = getattr(config, "architectures", None) or ["nothing"]
-    if ARCHITECTURE not in found or not hasattr(config, "chronos_config"):
+    architectures = getattr(config, "architectures", None) or ["nothing"]
+    if ARCHITECTURE not in architectures or not hasattr(config, "chronos_config"):
         raise InputError(
             f"Expected weights of the architecture {ARCHITECTURE} in {weights!r}, found "
-            f"{found[0]}; give a folder or a hub id of a Chronos-2 model."
+            f"{architectures[0]}; give a folder or a hub id of a Chronos-2 model."
         )
 
 

@@ -146,17 +146,17 @@ class Labelled(Likelihood):
         )
 
     def errors(self, parameters: Tensor, value: Tensor) -> Tensor:
-        found = self.inner.errors(parameters, value)
+        errors = self.inner.errors(parameters, value)
         if not self.logits:
-            return found
-        return self._replaced(found, lambda label: -self._label_log_prob(label, parameters, value))
+            return errors
+        return self._replaced(errors, lambda label: -self._label_log_prob(label, parameters, value))
 
     def mean(self, parameters: Tensor) -> Tensor:
-        found = self.inner.mean(parameters)
+        mean = self.inner.mean(parameters)
         if not self.logits:
-            return found
+            return mean
         return self._replaced(
-            found,
+            mean,
             lambda label: _standardised(label, self._log_probabilities(label, parameters).exp()),
         )
 
@@ -188,20 +188,20 @@ class Labelled(Likelihood):
         """Log-likelihood of the level that is there, in equal parts (..., level)."""
         share, sd = _moments(label, value)
         holds = value[..., label.columns] * sd + share  # 1 for the level that is there
-        found = (holds * self._log_probabilities(label, parameters)).sum(-1, keepdim=True)
-        return (found / len(label.shares)).expand_as(holds)
+        log_prob = (holds * self._log_probabilities(label, parameters)).sum(-1, keepdim=True)
+        return (log_prob / len(label.shares)).expand_as(holds)
 
     def _log_probabilities(self, label: LabelColumns, parameters: Tensor) -> Tensor:
         """(..., level)."""
         own = parameters[..., label.columns, 0]
         return own.log_softmax(-1) if self.logits else _probabilities(label, own).log()
 
-    def _replaced(self, found: Tensor, of_label: Callable[[LabelColumns], Tensor]) -> Tensor:
+    def _replaced(self, values: Tensor, of_label: Callable[[LabelColumns], Tensor]) -> Tensor:
         """`found` (..., column) with the columns of each label set to what is right for them."""
-        found = found.clone()
+        values = values.clone()
         for label in self.labels:
-            found[..., label.columns] = of_label(label)
-        return found
+            values[..., label.columns] = of_label(label)
+        return values
 
 
 def _moments(label: LabelColumns, like: Tensor) -> tuple[Tensor, Tensor]:

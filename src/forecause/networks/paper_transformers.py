@@ -141,13 +141,13 @@ class DeepTransformerModel(Trained):
 
     def attentions(self, past: Tensor, domain: Tensor | None = None) -> list[Tensor]:
         """The attention weights of every layer, (batch, head, query token, key token)."""
-        x, prior, found = self._tokens(past, domain), Prior.of(self, domain), list[Tensor]()
+        x, prior, weights = self._tokens(past, domain), Prior.of(self, domain), list[Tensor]()
         for block in self.blocks:
             assert isinstance(block, Block)
             normed = _norm(block.norm_attention, x, PLAIN)
-            found.append(block.attention(normed, prior, x.shape[1], PLAIN))
+            weights.append(block.attention(normed, prior, x.shape[1], PLAIN))
             x = block(x, prior, x.shape[1], PLAIN)
-        return found
+        return weights
 
     def loss(self, window: TensorWindow) -> Tensor:
         """Mean error per target, (variable,), at the last position or at every one."""

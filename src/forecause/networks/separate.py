@@ -103,10 +103,10 @@ class Separate(Trained):
         for label in self.labels:
             owner[label.columns] = label.first
             level[label.columns] = torch.arange(len(label.shares))
-        found = torch.empty_like(copies)
+        every = torch.empty_like(copies)
         for k in range(int(level.max()) + 1):
             asked = (level == k).nonzero().flatten()
             (slopes,) = torch.autograd.grad(values[:, asked].sum(), copies, retain_graph=True)
             added = torch.zeros_like(slopes).index_add_(0, owner.to(slopes.device), slopes)
-            found[asked] = added[owner[asked]]
-        return found
+            every[asked] = added[owner[asked]]
+        return every

@@ -84,9 +84,9 @@ def learn_sparsely(
     best, errors, kept = weights[0], np.empty(0), _weights_of(model)
     for weight, after in zip(weights, learned, strict=True):
         model.load_state_dict(after)
-        found = over_windows(model, fit_data.held_out, model.errors).mean(1).numpy()
-        if weight == weights[0] or clearly_better(errors, found):
-            best, errors, kept = weight, found, after
+        held_out = over_windows(model, fit_data.held_out, model.errors).mean(1).numpy()
+        if weight == weights[0] or clearly_better(errors, held_out):
+            best, errors, kept = weight, held_out, after
     model.load_state_dict(kept)
     return best
 

@@ -81,9 +81,9 @@ class TransformerModel(Separate):
         copies, parts = self.allowed_copies(past), self._parts(domain)
         tokens = self._latest_tokens(copies, domain)
         per_sd = self._per_sd(copies, parts, PLAIN)
-        found = self._attention(tokens, copies, per_sd, domain, parts, PLAIN).permute(2, 0, 1, 3)
-        every = found.new_zeros(*found.shape[:3], self.max_lag * self.n_variables)
-        return [every.scatter(3, self.get_buffer("reads").expand_as(found), found)]
+        weights = self._attention(tokens, copies, per_sd, domain, parts, PLAIN).permute(2, 0, 1, 3)
+        every = weights.new_zeros(*weights.shape[:3], self.max_lag * self.n_variables)
+        return [every.scatter(3, self.get_buffer("reads").expand_as(weights), weights)]
 
     def _latest_places(self) -> Tensor:
         """The place of every target's latest value, (target,)."""

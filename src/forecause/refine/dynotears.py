@@ -79,10 +79,10 @@ def fit_weights(
             free_slope = slope.reshape(lags, d, d)[free]
             return value + parts @ split, np.concatenate([free_slope, -free_slope]) + parts
 
-        found = minimize(
+        solution = minimize(
             objective, start, (), "L-BFGS-B", jac=True, bounds=Bounds(0, np.inf), options=OPTIONS
         ).x
-        return found, cycle_strength(joined(found)[0] ** 2)[0]
+        return solution, cycle_strength(joined(solution)[0] ** 2)[0]
 
     weights = joined(dual_ascent(np.zeros(len(parts)), minimise))
     weights[0] = without_cycles(weights[0])
@@ -112,11 +112,11 @@ def dual_ascent(
     weight, price = 1.0, 0.0
     for _ in range(MAX_ASCENTS):
         while weight < MAX_WEIGHT:
-            solution, found = minimise(solution, weight, price)
-            if found <= PROGRESS * strength:
+            solution, now = minimise(solution, weight, price)
+            if now <= PROGRESS * strength:
                 break
             weight *= 10
-        strength = found
+        strength = now
         price += weight * strength
         if strength <= TOLERANCE or weight >= MAX_WEIGHT:
             break

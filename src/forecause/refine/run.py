@@ -53,25 +53,25 @@ def refine_instantaneous(
     links = Links.of(panel, graph.max_lag, knowledge).within(candidate_mask(graph, pairs))
     progress.step(what, 0.1)
     if method == "pcmci+":
-        found = graph_plus(panel, search_plus(panel, graph.max_lag, links), links)
+        refined = graph_plus(panel, search_plus(panel, graph.max_lag, links), links)
     else:
-        found = graph_of_links(panel, graph.max_lag, links)
+        refined = graph_of_links(panel, graph.max_lag, links)
     progress.step(what, 1.0)
-    return _with_details(found, graph)
+    return _with_details(refined, graph)
 
 
-def _with_details(found: LaggedGraph, before: LaggedGraph) -> LaggedGraph:
+def _with_details(refined: LaggedGraph, before: LaggedGraph) -> LaggedGraph:
     """Edges that were there before keep the details that the refinement has not."""
-    new = [name for name in before.edges if name in KEY or name not in found.edges]
-    edges = found.edges.merge(before.edges[new], on=KEY, how="left")
-    return LaggedGraph(found.variables, found.max_lag, edges, found.scores)
+    new = [name for name in before.edges if name in KEY or name not in refined.edges]
+    edges = refined.edges.merge(before.edges[new], on=KEY, how="left")
+    return LaggedGraph(refined.variables, refined.max_lag, edges, refined.scores)
 
 
 R = TypeVar("R", bound=Result)
 
 
 def refine(
-    found: R,
+    run: R,
     *,
     latent: bool = False,
     instantaneous: bool = False,
@@ -85,38 +85,36 @@ def refine(
     """
     if latent == instantaneous:
         raise InputError("Ask for one refinement: latent or instantaneous.")
-    known = found.panel if data is None else None
-    panel = known if known is not None else found.data.read_again(data)
-    panel = found.deseasonalised_panel(panel=panel)
-    knowledge = Knowledge.of(found.config.edges.forbid, found.config.edges.require)
-    start = replace(found.graph, domains={})
-    with using(found.config.thresholds):
+    known = run.panel if data is None else None
+    panel = known if known is not None else run.data.read_again(data)
+    panel = run.deseasonalised_panel(panel=panel)
+    knowledge = Knowledge.of(run.config.edges.forbid, run.config.edges.require)
+    start = replace(run.graph, domains={})
+    with using(run.config.thresholds):
         if latent:
             graph = refine_latent(panel, start, knowledge, progress)
         else:
             graph = refine_instantaneous(panel, start, knowledge, method, progress)
-        causal = _on_new_causes(found, panel, graph, same_data=data is None)
+        causal = _on_new_causes(run, panel, graph, same_data=data is None)
     note = _sentence(start, graph, "hidden common causes" if latent else f"lag 0 by {method}")
-    summary = replace(found.data, notes=(*found.data.notes, note))
-    return replace(found, graph=graph, causal=causal, data=summary)
+    summary = replace(run.data, notes=(*run.data.notes, note))
+    return replace(run, graph=graph, causal=causal, data=summary)
 
 
-def _on_new_causes(
-    found: Result, panel: Panel, graph: LaggedGraph, same_data: bool
-) -> Causal | None:
+def _on_new_causes(run: Result, panel: Panel, graph: LaggedGraph, same_data: bool) -> Causal | None:
     """The causal forecaster of the refined graph; effects within a row are not in it.
 
     None where there was none, or where the regimes that the run found are not at hand.
     """
-    if found.causal is None:
+    if run.causal is None:
         return None
-    known = found.windows if same_data else None
-    windows = known if known is not None else Windows.of(panel, found.graph.max_lag)
-    if found.forecaster.domains and windows.panel.domain is None:
+    known = run.windows if same_data else None
+    windows = known if known is not None else Windows.of(panel, run.graph.max_lag)
+    if run.forecaster.domains and windows.panel.domain is None:
         return None
-    options = found.config.forecasting
+    options = run.config.forecasting
     early, late = windows.split(options.held_out)
-    return fit_causal(windows, graph, Fitted(found.forecaster, found.losses, early, late), options)
+    return fit_causal(windows, graph, Fitted(run.forecaster, run.losses, early, late), options)
 
 
 def _sentence(before: LaggedGraph, after: LaggedGraph, what: str) -> str:

@@ -39,13 +39,13 @@ def search_plus(panel: Panel, max_lag: int, links: Links) -> Any:
 def graph_plus(panel: Panel, results: Any, links: Links) -> LaggedGraph:
     """The results of `search_plus` as a graph with lag 0, one edge per pair there."""
     marks = links.directed(by_target(results["graph"]))
-    found = marks == CAUSE
-    found[:, :, 0] |= np.isin(marks[:, :, 0], WITHOUT_DIRECTION) & np.tri(
+    is_edge = marks == CAUSE
+    is_edge[:, :, 0] |= np.isin(marks[:, :, 0], WITHOUT_DIRECTION) & np.tri(
         len(marks), k=-1, dtype=bool
     )
     scores = np.abs(by_target(results["val_matrix"]))
-    chosen = links.completed(scores, found)
-    marks = np.where(found & ~links.fixed, marks, CAUSE)
+    chosen = links.completed(scores, is_edge)
+    marks = np.where(is_edge & ~links.fixed, marks, CAUSE)
     p = by_target(results["p_matrix"])
     sign = np.sign(by_target(results["val_matrix"])).astype(int)
     return graph_of(panel, scores, chosen, first_lag=0, mark=marks, sign=sign, p_value=p)

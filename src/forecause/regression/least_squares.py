@@ -52,9 +52,9 @@ class KnownFeatures:
 
 def damped(gram: Array, penalty: float | Array) -> Array:
     """A Gram matrix with penalties on its diagonal."""
-    found = gram.copy()
-    found[np.diag_indices_from(found)] += penalty
-    return found
+    ridged = gram.copy()
+    ridged[np.diag_indices_from(ridged)] += penalty
+    return ridged
 
 
 def solved(gram: npt.NDArray[Any], cross: npt.NDArray[Any]) -> npt.NDArray[Any]:

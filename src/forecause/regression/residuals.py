@@ -1,4 +1,4 @@
-"""What a forecast leaves unexplained, and how it hangs together across variables and time."""
+"""What a forecast leaves unexplained: its correlations across variables and time."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class Residuals:
     def _pairs(self, lag: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Places of the windows that have one `lag` rows earlier in their stretch, and of those."""
         place = np.searchsorted(self.rows, self.rows - lag)
-        found = (self.rows[place] == self.rows - lag) & (self.stretch[place] == self.stretch)
-        return np.flatnonzero(found), place[found]
+        has_earlier = (self.rows[place] == self.rows - lag) & (self.stretch[place] == self.stretch)
+        return np.flatnonzero(has_earlier), place[has_earlier]
 
 
 def product_t_values(factors: Array, errors: Array) -> Array:

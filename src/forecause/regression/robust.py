@@ -1,4 +1,4 @@
-"""Wald tests that stay honest when the noise is not the same everywhere."""
+"""Wald tests with an HC3 covariance: valid where the variance of the noise differs."""
 
 from __future__ import annotations
 
@@ -77,10 +77,10 @@ class Wald:
 
     @property
     def p_values(self) -> Array:
-        found = np.ones(self.shape)
+        p_values = np.ones(self.shape)
         for one in self.classes:
-            found[:, one.groups] = one.p_values(self.freedom)
-        return found
+            p_values[:, one.groups] = one.p_values(self.freedom)
+        return p_values
 
     def stability(self, levels: Array, draws: int, rng: np.random.Generator) -> Array:
         """Share of resamples of time with p-value <= levels (target,), (target, group).
@@ -88,13 +88,13 @@ class Wald:
         Blocks of time are drawn with replacement; coefficients follow by their influence, to first
         order, which needs no refit.
         """
-        found = np.zeros(self.shape)
+        shares = np.zeros(self.shape)
         for one in self.classes:
             blocks = one.influence.shape[-1]
             counts = rng.multinomial(blocks, np.full(blocks, 1 / blocks), size=draws)
             weights = counts.astype(np.float64) - 1.0
-            found[:, one.groups] = one.stability(weights.T, levels, self.freedom)
-        return found
+            shares[:, one.groups] = one.stability(weights.T, levels, self.freedom)
+        return shares
 
 
 def batches_of_sample(sample: Sample, design: Design, targets: Sequence[int]) -> Iterator[Batch]:

@@ -34,11 +34,11 @@ PROPOSALS = 12  # of one scan, that are looked at more closely
 
 WAVE_RATES = np.arange(2.0, 32.01, 0.25)  # of single inputs
 PLAIN: tuple[tuple[Kind, float], ...] = (("line", 1.0), ("bend", 1.0))
-CURE_RATES = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5)
-CURE: tuple[tuple[Kind, float], ...] = (
+PRODUCT_RATES = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5)
+WAVES_AND_STEPS: tuple[tuple[Kind, float], ...] = (
     ("line", 1.0),
     ("tanh", 2.5),
-    *((kind, rate) for rate in CURE_RATES for kind in ("sin", "cos")),
+    *((kind, rate) for rate in PRODUCT_RATES for kind in ("sin", "cos")),
 )
 WAVE_TRIPLES: tuple[tuple[tuple[Kind, float], ...], ...] = (
     (("sin", 1.0), ("cos", 1.0)),
@@ -108,11 +108,11 @@ class WaveScan:
     def scale(self) -> Single:
         """What turns sums of products into standard errors, (phase, column, rate)."""
         rows = np.float32(len(self.rows))
-        found = np.empty((2, len(self.columns), len(WAVE_RATES)), dtype=np.float32)
+        scale = np.empty((2, len(self.columns), len(WAVE_RATES)), dtype=np.float32)
         for phase, place, wave in self._waves():
             squares = np.einsum("rc,rc->c", wave, wave) - rows * wave.mean(0) ** 2
-            found[phase, :, place] = np.sqrt(rows / np.maximum(squares, 1e-12))
-        return found
+            scale[phase, :, place] = np.sqrt(rows / np.maximum(squares, 1e-12))
+        return scale
 
     def __call__(self, residuals: Array) -> list[list[Proposal]]:
         e = _unit(residuals[self.rows])  # its mean is zero, so that waves need not be centred
@@ -168,11 +168,11 @@ class PairScan(_ProductScan):
         self.scale = _scale(usable, norms, len(self.rows))
 
     def __call__(self, residuals: Array) -> list[list[Proposal]]:
-        found = []
+        proposals = []
         for weighted in self._weighted(residuals):
             z = np.abs(self.values.T @ weighted) * self.scale
-            found.append([self._proposal(z, i, j) for i, j in _largest(z, PROPOSALS)])
-        return found
+            proposals.append([self._proposal(z, i, j) for i, j in _largest(z, PROPOSALS)])
+        return proposals
 
     def _proposal(self, z: Single, i: int, j: int) -> Proposal:
         return Proposal(atom_of(self.factors[i], self.factors[j]), float(z[i, j]), self.scanned)
@@ -192,11 +192,11 @@ class TripleScan(_ProductScan):
         self.scanned = sum(block.scanned for block in self.blocks)
 
     def __call__(self, residuals: Array) -> list[list[Proposal]]:
-        found = []
+        proposals = []
         for weighted in self._weighted(residuals):
             own = [p for block in self.blocks for p in self._of_block(block, weighted)]
-            found.append(sorted(own, key=lambda p: -p.z)[:PROPOSALS])
-        return found
+            proposals.append(sorted(own, key=lambda p: -p.z)[:PROPOSALS])
+        return proposals
 
     def _block(self, start: int, stop: int) -> _Pairs:
         """The pairs whose second factor lies in a range; a third one stands behind the second."""

@@ -59,9 +59,9 @@ class Screened:
 
     def mask(self, inputs: int) -> Mask:
         """Whether each of so many inputs was taken, (target, input)."""
-        found = np.zeros((len(self.inputs), inputs), dtype=bool)
-        np.put_along_axis(found, self.inputs, self.taken, axis=1)
-        return found
+        mask = np.zeros((len(self.inputs), inputs), dtype=bool)
+        np.put_along_axis(mask, self.inputs, self.taken, axis=1)
+        return mask
 
 
 def screened_inputs(

@@ -97,11 +97,11 @@ def _natural(x: Array, knots: Array, power: Callable[[Array], Array]) -> Array:
     def d(k: int) -> Array:
         return (power(np.maximum(x - knots[:, k], 0.0)) - last) / widths[:, k]
 
-    found = np.empty((*x.shape, knots.shape[1] - 2), dtype=last.dtype)
+    bends = np.empty((*x.shape, knots.shape[1] - 2), dtype=last.dtype)
     inner = d(knots.shape[1] - 2)
-    for k in range(found.shape[-1]):
-        np.subtract(d(k), inner, out=found[..., k])
-    return found
+    for k in range(bends.shape[-1]):
+        np.subtract(d(k), inner, out=bends[..., k])
+    return bends
 
 
 def _widths(knots: Array) -> Array:

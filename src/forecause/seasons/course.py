@@ -69,13 +69,13 @@ class TimeCourse:
     def of_rows(self, panel: Panel, start: int = 0, end: int | None = None) -> Array:
         """What time explains of the rows start .. end of a panel like the one it came from."""
         end = panel.rows if end is None else end
-        found = np.zeros((end - start, len(panel.variables)))
+        explained = np.zeros((end - start, len(panel.variables)))
         for series, (first, last) in enumerate(series_spans(panel)):
             low, high = max(first, start), min(last, end)
             if low < high:
                 place = positions_of(panel, first, last)[low - first : high - first]
-                found[low - start : high - start] = self.explained(series, place)
-        return found
+                explained[low - start : high - start] = self.explained(series, place)
+        return explained
 
     def restored(
         self, series: int, ahead: Array, position: int | None = None, last: Array | None = None
@@ -85,12 +85,12 @@ class TimeCourse:
         From the end of a series, or from a position in it with these last values (column,).
         """
         start = self.ends[series] if position is None else position
-        found = ahead + self.explained(series, start + np.arange(ahead.shape[-2]))
+        values = ahead + self.explained(series, start + np.arange(ahead.shape[-2]))
         if self.levels is None:
-            return np.asarray(found)
+            return np.asarray(values)
         levels = self.levels[series]  # NaN for labels, which are no differences
         known = np.nan_to_num(levels if last is None else last)
-        return np.where(np.isnan(levels), found, known + np.cumsum(found, axis=-2))
+        return np.where(np.isnan(levels), values, known + np.cumsum(values, axis=-2))
 
     def taken_from(self, series: int, column: int, path: Array) -> Array:
         """What is left of the values (step,) that a column is to have after a series' end."""
@@ -103,9 +103,9 @@ class TimeCourse:
     def sentence(self) -> str:
         """What was done, in plain words; empty if nothing was."""
         said = "" if self.levels is None else "Differences from row to row were taken. "
-        found = self._words()
-        if found:
-            listed = found[0] if len(found) == 1 else f"{', '.join(found[:-1])} and {found[-1]}"
+        parts = self._words()
+        if parts:
+            listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
             said += f"Time alone explains {listed}; it was taken out of every number."
         return said.strip()
 
@@ -113,14 +113,14 @@ class TimeCourse:
         if len(self.terms) == 1:
             return self.terms[0].words
         longest = max(self.terms, key=lambda one: one.rows)
-        found = [cycle.words for cycle in longest.cycles]
+        parts = [cycle.words for cycle in longest.cycles]
         for what, count in (
             ("a slow trend", sum(bool(one.knots) for one in self.terms)),
             ("new levels", sum(bool(one.shifts) for one in self.terms)),
             ("days unlike their weekday", sum(bool(one.odd_days) for one in self.terms)),
         ):
-            found += [f"{what} in {count} of {len(self.terms)} series"] if count else []
-        return found
+            parts += [f"{what} in {count} of {len(self.terms)} series"] if count else []
+        return parts
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -217,24 +217,24 @@ def _find(
     panel: Panel, places: Sequence[Index], asked: DataOptions, shifts: bool
 ) -> tuple[TimeTerms, ...]:
     """The terms of each series: periods from the longest one, everything else of its own."""
-    found = [TimeTerms(_length(place)) for place in places]
+    terms = [TimeTerms(_length(place)) for place in places]
     numeric = panel.coding.numeric_columns
     if (asked.season, asked.trend) == ("none", "none") or not len(numeric):
-        return tuple(found)
-    longest = max(range(len(found)), key=lambda series: len(places[series]))
+        return tuple(terms)
+    longest = max(range(len(terms)), key=lambda series: len(places[series]))
     look = SeasonSearch(panel, places, shifts)
-    found[longest] = look.terms(longest, asked.season, asked.trend)
-    cycles = found[longest].cycles
-    for series, own in enumerate(found):
+    terms[longest] = look.terms(longest, asked.season, asked.trend)
+    cycles = terms[longest].cycles
+    for series, own in enumerate(terms):
         if series == longest or not own.rows:
             continue
         kept = tuple(c for c in cycles if c.period * thresholds().seasons.least_cycles <= own.rows)
-        if asked.trend == "none" or len(found) > MOST_SERIES:
-            found[series] = replace(own, cycles=tuple(replace(c, parts=0) for c in kept))
+        if asked.trend == "none" or len(terms) > MOST_SERIES:
+            terms[series] = replace(own, cycles=tuple(replace(c, parts=0) for c in kept))
         else:
             periods = [cycle.period for cycle in kept]  # none of them is no season
-            found[series] = look.terms(series, periods, asked.trend)
-    return tuple(found)
+            terms[series] = look.terms(series, periods, asked.trend)
+    return tuple(terms)
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,8 +257,8 @@ class SeasonSearch:
         stamps = self._dates(rows)
         grid = self._grid(rows, place)
         if len(grid) <= MOST_SEARCHED:
-            found = find_time_terms(grid, stamps, season, trend, self.shifts)
-            return self._from_first_row(replace(found, rows=total), first, begin)
+            searched = find_time_terms(grid, stamps, season, trend, self.shifts)
+            return self._from_first_row(replace(searched, rows=total), first, begin)
         begin += len(grid) - MOST_SEARCHED
         late = int(np.searchsorted(place, len(grid) - MOST_SEARCHED))
         stamps = None if stamps is None else stamps[late:]
@@ -319,10 +319,10 @@ class SeasonSearch:
 
 def _weights(terms: TimeTerms, place: Index, part: npt.NDArray[Any], columns: Index) -> Array:
     """Least squares of columns on the terms, (1 + term, column), mean zero; 0 for other columns."""
-    found = np.zeros((1 + terms.matrix([0]).shape[1], part.shape[1]))
+    weights = np.zeros((1 + terms.matrix([0]).shape[1], part.shape[1]))
     for some in np.array_split(columns, -(-len(columns) // BLOCK)) if terms else ():
-        found[:, some] = _solved(terms, place, part, some)
-    return found
+        weights[:, some] = _solved(terms, place, part, some)
+    return weights
 
 
 def _solved(terms: TimeTerms, place: Index, part: npt.NDArray[Any], columns: Index) -> Array:

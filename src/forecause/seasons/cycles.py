@@ -72,9 +72,9 @@ def with_week_of_days(tests: PieceTests, terms: TimeTerms) -> TimeTerms:
         return terms
     rounds = [(cycle, week["week"] / cycle.period) for cycle in terms.cycles]
     others = [c for c, n in rounds if n > DAYS - 1 or abs(n - round(n)) > SAME_ROUNDS * round(n)]
-    found = replace(terms, cycles=tuple(others))
+    without_parts = replace(terms, cycles=tuple(others))
     return max(
-        (terms, with_suggested_cycles(tests, found, week, None)),
+        (terms, with_suggested_cycles(tests, without_parts, week, None)),
         key=lambda option: any(cycle.name == "week" for cycle in option.cycles),
     )
 
@@ -105,14 +105,14 @@ def with_named_cycle(
 ) -> TimeTerms:
     """Add a cycle; a level for each day in place of most waves if it is a week that jumps at
     midnight."""
-    found, weekdays = with_cycle(tests, terms, cycle), _weekdays(cycle, stamps)
+    with_waves, weekdays = with_cycle(tests, terms, cycle), _weekdays(cycle, stamps)
     if not weekdays:
-        return found
-    beside = _beside(tests, found)
+        return with_waves
+    beside = _beside(tests, with_waves)
     p_values = [tests.p_value(_levels(tests, days), beside) for days in weekdays]
     best = int(np.argmin(p_values))
     if p_values[best] * len(weekdays) >= thresholds().seasons.level:
-        return found
+        return with_waves
     return with_cycle(tests, terms, weekdays[best])
 
 
@@ -218,14 +218,14 @@ def _still_seen(tests: PieceTests, terms: TimeTerms, cycle: Cycle) -> bool:
 def _sized(tests: PieceTests, cycle: Cycle, held: Array) -> Cycle:
     """The cycle with as many harmonics as there is evidence for beside other terms."""
     most = int(min(MOST_HARMONICS, cycle.period // 2))
-    found = min(LEAST_HARMONICS, most)
+    highest = min(LEAST_HARMONICS, most)
     time = np.arange(tests.rows, dtype=np.float64)
     level = thresholds().seasons.level / MOST_HARMONICS
     for order in range(1, most + 1):
         if tests.wave_p_value([order / cycle.period], held) < level:
-            found = max(found, order)
+            highest = max(highest, order)
         held = np.column_stack([held, *waves(order / cycle.period, time)])
-    return replace(cycle, harmonics=max(found, _sharpest(tests, cycle, held)))
+    return replace(cycle, harmonics=max(highest, _sharpest(tests, cycle, held)))
 
 
 def _sharpest(tests: PieceTests, cycle: Cycle, held: Array) -> int:
@@ -277,11 +277,11 @@ def _grown(tests: PieceTests, cycle: Cycle, terms: TimeTerms) -> Cycle:
 
 def _strongest_wave(tests: PieceTests, beside: Array) -> float | None:
     """The frequency that stands out most from any variable's spectrum, if one does."""
-    found = [
+    spectra = [
         wave_f_values(*tests.residualise_on_own_lags(c, beside)) for c in range(tests.variables)
     ]
-    frequencies = found[0][0]
-    f_values = np.stack([f for _, f in found])  # (variable, frequency)
+    frequencies = spectra[0][0]
+    f_values = np.stack([f for _, f in spectra])  # (variable, frequency)
     bounds = thresholds().seasons
     f_values[:, frequencies < bounds.least_cycles_of_spectrum / tests.rows] = 0.0
     looks = tests.variables * tests.rows  # the grid is dense: about two looks at each

@@ -36,8 +36,8 @@ def with_shared_changes(tests: PieceTests, terms: TimeTerms, shifts: bool) -> Ti
     options = [_with_shared_wave(tests, terms)]
     if shifts and tests.variables > 1:
         options.append(_with_shifts(tests, terms, shared=True))
-    found = [option for option in options if option != terms]
-    return min(found, key=tests.criterion) if found else terms
+    changed = [option for option in options if option != terms]
+    return min(changed, key=tests.criterion) if changed else terms
 
 
 def slow_terms(rows: int, knots: int = TREND_KNOTS) -> Array:
@@ -52,11 +52,11 @@ def even_knots(rows: int, count: int = TREND_KNOTS) -> tuple[float, ...]:
 
 def _with_trends(tests: PieceTests, terms: TimeTerms) -> list[TimeTerms]:
     """The terms with a straight and with a curved trend, as far as there is evidence."""
-    found, beside, bounds = [], tests.columns(terms), thresholds().seasons
+    options, beside, bounds = [], tests.columns(terms), thresholds().seasons
     for knots, least in ((2, bounds.straight_f), (TREND_KNOTS, bounds.trend_f)):
         if tests.f_values(slow_terms(tests.rows, knots), beside).max() > least:
-            found.append(replace(terms, knots=even_knots(tests.rows, knots)))
-    return found
+            options.append(replace(terms, knots=even_knots(tests.rows, knots)))
+    return options
 
 
 def _with_shared_wave(tests: PieceTests, terms: TimeTerms) -> TimeTerms:
@@ -127,11 +127,11 @@ def with_odd_days(tests: PieceTests, terms: TimeTerms) -> TimeTerms:
         height = (t_values**2).sum(0)
         clear = 2 * len(days) * np.minimum(of_one, of_all) < thresholds().seasons.odd_day_level
         clear &= height > height.max() / 2  # the clearest first: they move their weekday's level
-        found = [day for day, odd in zip(days, clear, strict=True) if odd]
+        odd_days = [day for day, odd in zip(days, clear, strict=True) if odd]
         most = thresholds().seasons.most_odd_days * len(days)
-        if not found or len(terms.odd_days) + len(found) > most:
+        if not odd_days or len(terms.odd_days) + len(odd_days) > most:
             break
-        terms = replace(terms, odd_days=tuple(sorted((*terms.odd_days, *found))))
+        terms = replace(terms, odd_days=tuple(sorted((*terms.odd_days, *odd_days))))
     return terms
 
 

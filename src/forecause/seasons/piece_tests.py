@@ -34,7 +34,7 @@ class PieceTests:
 
     def f_values(self, pieces: Array, beside: Array) -> Array:
         """F values of pieces (row, term) together, given own past and other terms, (variable,)."""
-        found = np.zeros(self.variables)
+        f_values = np.zeros(self.variables)
         for column in range(self.variables):
             basis, left = self.residualise_on_own_lags(column, beside)
             rest = pieces[self.own_lags :] - basis @ (basis.T @ pieces[self.own_lags :])
@@ -44,8 +44,10 @@ class PieceTests:
                 continue
             explained = ((rest.T @ left) ** 2).sum()
             free = len(left) - basis.shape[1] - rest.shape[1]
-            found[column] = explained / rest.shape[1] / max((left @ left - explained) / free, 1e-12)
-        return found
+            f_values[column] = (
+                explained / rest.shape[1] / max((left @ left - explained) / free, 1e-12)
+            )
+        return f_values
 
     def p_value(self, pieces: Array, beside: Array) -> float:
         """Smallest p-value over variables of pieces together, times how many variables."""
@@ -55,23 +57,23 @@ class PieceTests:
     def wave_p_value(self, frequencies: Sequence[float], beside: Array) -> float:
         """Smallest p-value over variables and frequencies, times how many were tried."""
         time = np.arange(self.rows, dtype=np.float64)
-        found = [self.f_values(np.stack(waves(f, time), 1), beside).max() for f in frequencies]
-        best = float(max(found, default=0.0))
+        f_values = [self.f_values(np.stack(waves(f, time), 1), beside).max() for f in frequencies]
+        best = float(max(f_values, default=0.0))
         tests = self.variables * max(len(frequencies), 1)
         p_value = float(fdtrc(2, self.rows - 3 * self.own_lags, best))
         return float(min(1.0, tests * p_value))
 
     def each_t_value(self, pieces: Array, beside: Array) -> Array:
         """t values of each piece (row, term) by itself, (variable, term): pieces hardly overlap."""
-        found = np.zeros((self.variables, pieces.shape[1]))
+        t_values = np.zeros((self.variables, pieces.shape[1]))
         for column in range(self.variables):
             basis, left = self.residualise_on_own_lags(column, beside)
             rest = pieces[self.own_lags :] - basis @ (basis.T @ pieces[self.own_lags :])
             size = (rest**2).sum(0)
             seen = size > LEAST_NEW * (pieces**2).sum(0)
             along = left @ rest / np.sqrt(np.where(seen, size, np.inf))
-            found[column] = along / np.sqrt(left @ left / len(left))
-        return found
+            t_values[column] = along / np.sqrt(left @ left / len(left))
+        return t_values
 
     def residualise_on_own_lags(self, column: int, beside: Array) -> tuple[Array, Array]:
         """An orthonormal basis of what stands beside a piece, and what it leaves of a variable."""

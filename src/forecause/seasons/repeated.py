@@ -76,13 +76,13 @@ def autocorrelation(stretches: Sequence[Array], most: int) -> Array:
 
 def naive_error(known: Windows, seasons: Rows) -> Array:
     """Mean absolute error of seasonal naive one season ahead, the sd where it is 0, (variable,)."""
-    found = known.scale.sd.copy()
+    errors = known.scale.sd.copy()
     for column, season in enumerate(seasons.tolist()):
         parts = _stretches(known.panel, column)
         change = np.concatenate([np.abs(part[season:] - part[:-season]) for part in parts])
         if np.nansum(change) > 0:
-            found[column] = np.nanmean(change)
-    return found
+            errors[column] = np.nanmean(change)
+    return errors
 
 
 def repeated(history: Array, season: int, steps: int) -> Array:

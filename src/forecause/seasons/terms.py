@@ -104,17 +104,17 @@ class TimeTerms:
     @property
     def words(self) -> list[str]:
         """What there is, in plain words."""
-        found = [cycle.words for cycle in self.cycles]
+        parts = [cycle.words for cycle in self.cycles]
         if self.knots:
-            found.append("a slow trend")
+            parts.append("a slow trend")
         if self.shifts:
             rows = ", ".join(f"{row + 1:,}" for row in self.shifts)
-            found.append(f"a new level from row {rows} on")
+            parts.append(f"a new level from row {rows} on")
         if self.odd_days:
             count = len(self.odd_days)
             days = "a day that is" if count == 1 else f"{count} days that are"
-            found.append(f"{days} unlike their weekday, such as holidays")
-        return found
+            parts.append(f"{days} unlike their weekday, such as holidays")
+        return parts
 
 
 def trend_terms(time: Array, knots: Sequence[float]) -> Array:

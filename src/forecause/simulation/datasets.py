@@ -185,15 +185,15 @@ def service_metrics(rows: int = 288 * 8, seed: int = 0) -> Dataset:
     incident = (slot >= start) & (slot < start + 36)
     drive[incident, names.index("disk_wait_ms")] += 12
     sizes = [12.0, 2.0, 6.0, 1.5, 2.0, 2.5, 0.6, 3.0, 2.0, 0.6]
-    found = _dataset(
+    dataset = _dataset(
         names,
         links,
         _run(names, links, drive + rng.normal(size=drive.shape) * sizes),
         pd.date_range("2024-03-04", periods=rows, freq="5min", name="time"),
         "Every five minutes; visitors follow the day, and the disk fails near the end.",
     )
-    found.table["incident"] = incident[BURN_IN:]
-    return found
+    dataset.table["incident"] = incident[BURN_IN:]
+    return dataset
 
 
 def brain_regions(rows: int = 600, subjects: int = 3, seed: int = 0) -> Dataset:

@@ -66,11 +66,11 @@ class Settings:
 def _check_sizes(asked: Settings) -> None:
     smallest = {"nodes": 1, "max_lag": 1, "rows": 1, "segments": 1, "seed": 0, "latents": 0}
     for name, low in smallest.items():
-        found = getattr(asked, name)
-        if not isinstance(found, Integral):
-            raise InputError(f"{name} must be a whole number, found {found!r}.")
-        if found < low:
-            raise InputError(f"{name} must be at least {low}, found {found}.")
+        value = getattr(asked, name)
+        if not isinstance(value, Integral):
+            raise InputError(f"{name} must be a whole number, found {value!r}.")
+        if value < low:
+            raise InputError(f"{name} must be at least {low}, found {value}.")
     if asked.rows * (asked.nodes + asked.latents) > MOST_CELLS:
         raise InputError(
             f"{asked.rows:,} rows of {asked.nodes:,} nodes are more than this simulator makes "

@@ -63,8 +63,8 @@ class PretrainedModel(Trained):
             each = past[:, None].expand(-1, self.n_variables, -1, -1)
             curves = activation(lambda x: (terms(x) * weight[domain]).sum(-1), each, rules)
             return curves.sum((2, 3)) + intercept[domain]
-        found = torch.einsum("blsk,dtlsk->bdt", terms(past), weight) + intercept
-        return found[torch.arange(len(past), device=past.device), domain]
+        forecasts = torch.einsum("blsk,dtlsk->bdt", terms(past), weight) + intercept
+        return forecasts[torch.arange(len(past), device=past.device), domain]
 
     def fit(self, fit_data: FitData) -> None:
         fit_data.progress.step("reading the context", 0.0)
@@ -85,8 +85,8 @@ class PretrainedModel(Trained):
         half = (len(window) + 1) // 2
         equations = self._written(Context.of(window[:half].rows[None]))
         asked = window[half:] if len(window) > 1 else window
-        found = equations.forecast(asked.past[None])[0]
-        return self.likelihood.errors(found[..., None], asked.target).mean(0)
+        forecasts = equations.forecast(asked.past[None])[0]
+        return self.likelihood.errors(forecasts[..., None], asked.target).mean(0)
 
     def _domains_of(self, past: Tensor, domain: Tensor | None) -> Tensor:
         if self.domains and domain is not None:
@@ -116,8 +116,8 @@ class PretrainedModel(Trained):
         """The network's equations; of a target's context, forbidden inputs are left out."""
         allowed = self.get_buffer("allowed")
         if bool(allowed.all()):
-            found: Equations = self.network(context, self.node[None])
-            return found
+            equations: Equations = self.network(context, self.node[None])
+            return equations
         kinds, kind_of = torch.unique(allowed, dim=0, return_inverse=True)
         each = [self.network(context.only(kind), self.node[None]) for kind in kinds]
         places = list(enumerate(kind_of.tolist()))

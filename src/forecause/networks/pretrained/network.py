@@ -153,6 +153,6 @@ def read_whole(path: Path, form: str, what: str) -> tuple[dict[str, Tensor], dic
             f"Expected {what} in {str(path)!r}, found another file: {reason}."
         ) from None
     if about.get("format") != form:
-        found = about.get("format", "none")
-        raise InputError(f"Expected {what} in {str(path)!r}, found the format {found}.")
+        written = about.get("format", "none")
+        raise InputError(f"Expected {what} in {str(path)!r}, found the format {written}.")
     return tensors, about
