@@ -14,6 +14,9 @@ import xarray as xr
 from forecause.config import ForecasterSpec, InstantaneousName
 from forecause.diagnostics.power import Learned, Power, measure_power, noise_sd
 from forecause.effects.attribution import attribution_of_run
+from forecause.effects.changes import Changes, changed
+from forecause.effects.explain import Explanation, explain
+from forecause.effects.responses import Response, response, total_effect, variance_shares
 from forecause.effects.what_if import Effect, effect, future
 from forecause.effects.what_if import bands as future_bands
 from forecause.graph.lagged import LaggedGraph
@@ -74,9 +77,65 @@ class Discovery(Result):
         return future_bands(self, steps, series) if bands else future(self, steps, series)
 
     @one_thread()
-    def effect(self, source: str, target: str, lag: int) -> Effect:
-        """What raising a variable by one sd does to another `lag` rows later, with an interval."""
-        return effect(self, source, target, lag)
+    def effect(self, source: str, target: str, lag: int, *, total: bool = False) -> Effect:
+        """The direct effect of raising a variable by one sd on another `lag` rows later.
+
+        All other inputs are held, so what goes through them is left out; with `total` it counts,
+        as in `response`. Either way with a 90 % interval.
+        """
+        return (total_effect if total else effect)(self, source, target, lag)
+
+    @one_thread()
+    def response(
+        self,
+        source: str,
+        horizon: int = 12,
+        amount: float | None = None,
+        held: bool = False,
+        through: str | None = None,
+        *,
+        data: Any = None,
+        seed: int = 0,
+    ) -> Response:
+        """The total effect of a variable on all others over time, by every path, with 90 % bands.
+
+        The source is raised by `amount` (one standard deviation), once or, if `held`, from then
+        on. With `through`, only what passes that variable. A run that was loaded reads its data
+        again for the bands, or takes it from `data`.
+        """
+        return response(self, source, horizon, amount, held, through, data, seed)
+
+    @one_thread()
+    def explain(
+        self,
+        event: Any = None,
+        until: Any = None,
+        target: str | None = None,
+        *,
+        data: Any = None,
+        graph: Any = None,
+    ) -> Explanation:
+        """What caused an event: the variables at which something new entered, most likely first.
+
+        `event` is a time or a row number, to `until`; alone, rows about it are looked at. `target`
+        is the variable that gave the alarm. `data` holds the event where the run's own rows do not
+        (all of it, unless an event is named); they are what is normal. `graph` replaces the run's
+        graph: a LaggedGraph, or pairs (source, target), such as your services' calls.
+        """
+        return explain(self, event, until, target, data, graph)
+
+    @one_thread()
+    def changed(self, before: Any, after: Any) -> Changes:
+        """Which links vanished, appeared or changed between two periods, and whose noise did.
+
+        A period is a pair (start, end), a slice or 'START..END' of the run's data; a table, a
+        file or another run stand for themselves.
+        """
+        return changed(self, before, after)
+
+    def variance_shares(self, horizon: int = 12) -> pd.DataFrame:
+        """Which sources the uncertainty of a forecast comes from: target, source, after, share."""
+        return variance_shares(self, horizon)
 
     @one_thread()
     def simulate_do(

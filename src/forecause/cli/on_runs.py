@@ -57,9 +57,15 @@ def effect(
         int | None,
         typer.Option(help="After how many rows.  [default: those of the edges, else all]"),
     ] = None,
+    total: Annotated[
+        bool, typer.Option("--total", help="By every path, not the direct effect alone.")
+    ] = False,
     json: AsJson = False,
 ) -> None:
-    """How far one variable moves another, with a 90 % interval. Per standard deviation."""
+    """How far one variable moves another directly, with a 90 % interval. Per standard deviation.
+
+    What goes through other variables is left out, unless --total.
+    """
     from forecause.report import terminal
     from forecause.store import load_run
 
@@ -67,7 +73,8 @@ def effect(
     edges = found.graph.edges
     own = edges[(edges["source"] == source) & (edges["target"] == target) & (edges["lag"] > 0)]
     lags = [lag] if lag is not None else sorted(own["lag"]) or range(1, found.graph.max_lag + 1)
-    terminal.show_effects(found, [found.effect(source, target, int(one)) for one in lags], json)
+    told = [found.effect(source, target, int(one), total=total) for one in lags]
+    terminal.show_effects(found, told, json)
 
 
 def forecast(

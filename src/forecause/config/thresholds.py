@@ -40,6 +40,8 @@ LATENT = "forecause bench latent"
 EFFECTS = "forecause bench effects"
 WIDE = "forecause bench wide"
 OWN_TESTS = "forecause bench own-tests"
+INCIDENTS = "forecause bench incidents"
+CHANGES = "forecause bench changes"
 
 
 def _number(default: Any, bounds: str, measured_by: str) -> Any:
@@ -318,6 +320,35 @@ class EffectThresholds(Settings):
     )
 
 
+class EventThresholds(Settings):
+    """How the causes of an event are ranked, and when it counts as one."""
+
+    least_rows_to_test: Count = _number(
+        10, "rows of an event below which causes are ranked by size alone", INCIDENTS
+    )
+    scale_floor: Share = _number(
+        0.01, "of its median: the least spread of a column that is never negative", INCIDENTS
+    )
+    no_path: Share = _number(
+        0.5, "share of its score that a variable keeps without a path to the target", INCIDENTS
+    )
+    least_calm_blocks: Count = _number(
+        19, "calm blocks as long as the event, for a p-value of 5 %", INCIDENTS
+    )
+    first_surprise: Positive = _number(
+        4.0, "calm sds from which a row is the first surprise", INCIDENTS
+    )
+
+
+class ChangeThresholds(Settings):
+    """Which links count as changed between two periods."""
+
+    fdr: Share = _number(
+        0.05, "accepted share of false changes, half among links and half elsewhere", CHANGES
+    )
+    noise_fdr: Share = _number(0.05, "the same among changes of the noise", CHANGES)
+
+
 class DiagnosisThresholds(Settings):
     """When a check of the diagnosis finds something: how significant, and how large at least.
 
@@ -387,6 +418,8 @@ class Thresholds(Settings):
     regimes: RegimeThresholds = RegimeThresholds()
     diagnosis: DiagnosisThresholds = DiagnosisThresholds()
     effects: EffectThresholds = EffectThresholds()
+    events: EventThresholds = EventThresholds()
+    changes: ChangeThresholds = ChangeThresholds()
     hidden: HiddenThresholds = HiddenThresholds()
 
     @classmethod

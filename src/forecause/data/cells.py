@@ -173,7 +173,7 @@ def coded(
     levels = list(dict.fromkeys(level for part in parts for level in part.levels))
     if all(isinstance(level, Number | np.generic) for level in levels):
         levels.sort()
-    texts = [storable(name, _text(level)) for level in levels]
+    texts = [storable(name, level_text(level)) for level in levels]
     if len(set(texts)) < len(texts):
         raise InputError(f"Column {name!r} holds labels that differ in type but not in text.")
     codes = np.concatenate([_recoded(part, levels) for part in parts])
@@ -222,7 +222,8 @@ def _check_count(name: str, texts: list[str]) -> None:
         )
 
 
-def _text(level: Any) -> str:
+def level_text(level: Any) -> str:
+    """A level as it is shown."""
     if isinstance(level, float | np.floating) and float(level).is_integer():
         return str(int(level))
     return str(level)

@@ -8,13 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from forecause.advice import Advice
 from forecause.config.options import ReadingOptions
 from forecause.config.spec import GapsName, HowName
 from forecause.config.spelling import with_known_names
-from forecause.data.cells import label_codes
+from forecause.data.cells import label_codes, level_text
 from forecause.data.cleaning import left_out_columns
 from forecause.data.findings import Change, Problems, counted
 from forecause.data.gaps import expected, interpolated
@@ -142,6 +143,44 @@ def _panel_of(data: Any, asked: ReadingOptions) -> Panel:
         changes.append(Change("read", _time_note(roles.time, tables[0]), column=roles.time))
     panel = _checked(origins, tables, roles, changes)
     return _without_gaps(panel, asked)
+
+
+def plain_rows(data: Any, asked: ReadingOptions, known: Panel) -> tuple[Array, Array | None]:
+    """The columns of a known panel in another table, (row, column), and its times (row,).
+
+    In the order of time. Nothing is refused for being short, constant or empty, and nothing is
+    filled: it may be the few minutes of an event. Other columns are left aside.
+    """
+    if isinstance(data, Panel):
+        if data.variables != known.variables:
+            raise InputError("The panel given has other variables than the run.")
+        missing = np.zeros(data.values.shape, bool) if data.filled is None else data.filled
+        return np.where(missing, np.nan, data.values), data.time
+    origins, tables = _raw_tables(data)
+    if len(tables) > 1:
+        raise InputError(f"Expected one table, found {len(tables)}.")
+    table, variables = tables[0], known.coding.variables
+    absent = [name for name in variables if name not in table.names]
+    if absent:
+        raise InputError(f"The data given has no column {absent[0]!r}, which the run has.")
+    roles = asked.model_copy(update={"rows": None, "domain": None, "series": None})
+    if roles.time is None and known.time is not None:
+        roles = roles.model_copy(update={"time": _recognised_time(table, roles)})
+    problems = Problems()
+    part = part_of(table, roles, variables, origins[0], problems)
+    problems.raise_if_any()
+    numbers = [name for name in variables if name not in roles.labels]
+    columns = []
+    labels = {label.name: label for label in known.labels}
+    for name in variables:
+        if name in labels:
+            texts = np.array([*map(level_text, part.labels[name].levels), ""], dtype=object)
+            own = texts[part.labels[name].codes]
+            levels = [np.where(own == "", np.nan, own == level) for level in labels[name].levels]
+            columns += [column.astype(np.float64) for column in levels]
+        else:
+            columns.append(part.values[:, numbers.index(name)].astype(np.float64))
+    return np.stack(columns, axis=1), part.time
 
 
 def _checked(

@@ -53,12 +53,13 @@ Single = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """The direct effect of one earlier value: how a forecast moves when it is raised by one sd.
+    """The effect of one earlier value: how a forecast moves when it is raised by one sd.
 
-    All other values are held where they are, so what goes through other variables in between is
-    left out. In the data's own units. `change` is the average over the rows of the data, per
-    standard deviation of the source, with a confidence interval from `low` to `high`; `samples`
-    holds what the causal forecaster says in every window that was tried.
+    Direct: all other values are held where they are, so what goes through other variables in
+    between is left out; unless it is `total`. In the data's own units.
+    `change` is the average over the rows of the data, per standard deviation of the source, with a
+    confidence interval from `low` to `high`; `samples` holds what the causal forecaster says in
+    every window that was tried.
     """
 
     source: str
@@ -71,6 +72,7 @@ class Effect:
     high: float = float("nan")
     level: float = LEVEL
     caveat: str = CAVEAT
+    total: bool = False
 
     @property
     def mean(self) -> float:
@@ -93,7 +95,7 @@ class Effect:
             interval = "interval unknown without the data"
         return (
             f"Effect({self.source} + {self.shift:.3g} -> {self.target} {change:+.3g} after "
-            f"{self.lag}, direct, {interval})"
+            f"{self.lag}, {'total' if self.total else 'direct'}, {interval})"
         )
 
     def _repr_html_(self) -> str:
@@ -123,7 +125,7 @@ class Models(NamedTuple):
 
 def effect(found: Result, source: str, target: str, lag: int) -> Effect:
     """The direct effect: raise `source`, `lag` rows back, by one sd in windows of all the data."""
-    cause, outcome = _number_place(found, source), _number_place(found, target)
+    cause, outcome = number_place(found, source), number_place(found, target)
     if not 1 <= lag <= found.graph.max_lag:
         raise InputError(f"The lag must lie between 1 and {found.graph.max_lag}, found {lag}.")
     window, model = found.data.sampled, Models.of(found).causal
@@ -133,12 +135,13 @@ def effect(found: Result, source: str, target: str, lag: int) -> Effect:
     change = (after - before)[:, outcome].astype(np.float64)
     sd = found.data.sd
     interval = _interval(found, source, target, lag)
-    caveat = _caveat(found)
+    caveat = caveat_of(found)
     samples = change * sd[outcome]
     return Effect(source, target, lag, float(sd[cause]), samples, *interval, caveat=caveat)
 
 
-def _caveat(found: Result) -> str:
+def caveat_of(found: Result) -> str:
+    """On what answers rest."""
     return CAVEAT if found.causal is not None else CAVEAT + DENSE
 
 
@@ -188,7 +191,7 @@ def future(
         index=_index(found, place, steps, draws),
         columns=list(found.data.columns),
     )
-    table.attrs["caveat"] = _caveat(found) if do else CAVEAT
+    table.attrs["caveat"] = caveat_of(found) if do else CAVEAT
     if found.causal is not None:
         names = found.data.variables
         table.attrs["forecast_by"] = dict(zip(names, found.causal.forecast_by, strict=True))
@@ -350,7 +353,7 @@ def variable_place(found: Result, name: str) -> int:
     return names.index(name)
 
 
-def _number_place(found: Result, name: str) -> int:
+def number_place(found: Result, name: str) -> int:
     """The column of a variable that is a number."""
     place = variable_place(found, name)
     if found.data.coding.label(place):
@@ -371,7 +374,7 @@ def _held(found: Result, do: Mapping[str, Any], steps: int, series: int) -> Sing
             columns = label.columns
             held[:, columns] = (_held_levels(label, values, steps) - mean[columns]) / sd[columns]
             continue
-        place = _number_place(found, name)
+        place = number_place(found, name)
         path = np.asarray(values, dtype=np.float64)
         if path.ndim > 1 or (path.ndim == 1 and len(path) != steps):
             raise InputError(

@@ -167,6 +167,7 @@ def show_effects(run: Result, effects: Sequence[Effect], as_json: bool) -> None:
             "low": _finite(one.low),
             "high": _finite(one.high),
             "level": one.level,
+            "kind": "total" if one.total else "direct",
         }
         for one in effects
     ]
@@ -174,7 +175,8 @@ def show_effects(run: Result, effects: Sequence[Effect], as_json: bool) -> None:
         show_json(rows)
         return
     first = effects[0]
-    table = Table("after", f"change of {first.target}", "90 % interval")
+    kind = "total" if first.total else "direct"
+    table = Table("after", f"{kind} change of {first.target}", "90 % interval")
     for one in effects:
         interval = "-" if one.low != one.low else f"{one.low:.4g} to {one.high:.4g}"
         table.add_row(delay_text(one.lag, run.timing), _short(one.change), interval)

@@ -1,0 +1,77 @@
+"""Stretches of time as users name them: moments, row numbers, ranges; dates are compared in UTC."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from forecause.errors import InputError
+
+Mask = npt.NDArray[np.bool_]
+Time = npt.NDArray[Any]
+
+
+def moment(value: Any, time: Time | None, rows: int) -> Any:
+    """A moment as the time column has them; without one, or for a whole number beside dates, a row
+    number from 0 (negative: from the end)."""
+    is_dated = time is not None and time.dtype.kind == "M"
+    if time is None or (is_dated and isinstance(value, int | np.integer)):
+        try:
+            row = int(value)
+        except (TypeError, ValueError):
+            raise InputError(
+                f"The data has no times: name rows by their number, found {value!r}."
+            ) from None
+        row += rows if row < 0 else 0
+        if not 0 <= row < rows:
+            raise InputError(f"There is no row {value}: the data has {rows:,} rows, from 0 on.")
+        return row if time is None else time[row]
+    if not is_dated:
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            raise InputError(f"The times of the data are numbers, found {value!r}.") from None
+    try:
+        stamp = pd.Timestamp(value)
+    except (ValueError, TypeError):
+        raise InputError(f"{value!r} is no date that can be read, such as 2026-03-01.") from None
+    if pd.isna(stamp):
+        raise InputError(f"{value!r} is no date.")
+    return (stamp.tz_convert("UTC").tz_localize(None) if stamp.tzinfo else stamp).to_datetime64()
+
+
+def between(start: Any, end: Any, time: Time | None, rows: int) -> Mask:
+    """The rows (row,) from start to end, both included; None leaves an end open."""
+    places = np.arange(rows) if time is None else time
+    chosen = np.ones(rows, dtype=bool)
+    if start is not None:
+        chosen &= places >= moment(start, time, rows)
+    if end is not None:
+        chosen &= places <= moment(end, time, rows)
+    if not chosen.any():
+        raise InputError(
+            f"No row lies between {_said(start)} and {_said(end)}; the data runs from "
+            f"{places[0]} to {places[-1]}."
+        )
+    return chosen
+
+
+def ends_of(period: Any) -> tuple[Any, Any]:
+    """Start and end of a slice, a pair or a text like `2026-01-01..2026-02-01`."""
+    if isinstance(period, slice):
+        return period.start, period.stop
+    if isinstance(period, str) and ".." in period:
+        start, _, end = period.partition("..")
+        return start.strip() or None, end.strip() or None
+    if isinstance(period, tuple) and len(period) == 2:
+        return period[0], period[1]
+    raise InputError(
+        f"Expected a period: a pair (start, end), a slice or 'START..END', found {period!r:.80}."
+    )
+
+
+def _said(moment: Any) -> str:
+    return "the end of the data" if moment is None else str(moment)

@@ -1,0 +1,426 @@
+"""Responses: the total effect of one variable on all others over time, whatever path it takes.
+
+The point is what the causal forecaster says: by the recursion of impulse responses where it is
+straight, by simulation from states of the data where it is curved, both arms with the same noise.
+The width of a band is halfway between that of a dense fit, which knows of no graph, and that of
+lines on the causes alone, which takes the graph for granted (bench responses).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from forecause.data.sampling import Timing, delay_text
+from forecause.data.streams import past_and_targets
+from forecause.data.windows import Windows
+from forecause.effects.coefficient_draws import coefficient_errors, has_dense_fit
+from forecause.effects.intervals import LEVEL
+from forecause.effects.what_if import (
+    Effect,
+    Models,
+    caveat_of,
+    noise_of,
+    number_place,
+    variable_place,
+)
+from forecause.errors import InputError
+from forecause.forecast.forecaster import Forecaster, roll
+from forecause.result import Result
+
+DRAWS = 300  # of coefficients, for the bands
+CASES = 1_000  # states of the data, with noise of their own, that a curved forecaster starts from
+MOST_WINDOWS = 20_000  # for the bands
+MOST_HORIZON = 500
+NORMAL_90 = 1.6449  # standard errors of a 90 % interval
+FARTHEST = 1e6  # standard deviations
+SHOWN = 6  # targets in a picture
+
+Array = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+GIVEN_GRAPH = "The bands take the graph as given: there are too few rows for a fit on all inputs."
+NO_BANDS = "The bands are unknown: the run's data is not where it was."
+
+
+@dataclass(frozen=True, eq=False)
+class Response:
+    """What follows after one variable is raised, in all variables, in the data's units.
+
+    `table` has a line per target and row after the push: source, target, after, effect, low, high;
+    low to high is a 90 % band. `direct` has the part that goes through no third variable.
+    """
+
+    source: str
+    amount: float  # in the source's units
+    held: bool  # raised from then on, not once
+    through: str | None  # only what passes through this variable
+    table: pd.DataFrame
+    direct: pd.DataFrame  # target, after, effect
+    level: float
+    caveat: str
+    timing: Timing
+    sd: pd.Series  # of every target
+
+    @property
+    def direct_share(self) -> pd.Series:
+        """Per target: the largest direct effect over the largest total one, between 0 and 1.
+
+        NaN for what does not move, and for the source itself.
+        """
+        total = self._largest(self.table)
+        share = (self._largest(self.direct) / total.where(total > 0)).clip(upper=1.0)
+        return share.drop(self.source, errors="ignore").rename("direct_share")
+
+    def at(self, target: str, after: int) -> pd.Series:
+        """Effect, low and high on one target so many rows later."""
+        own = self.table[(self.table["target"] == target) & (self.table["after"] == after)]
+        if own.empty:
+            raise InputError(
+                f"No response of {target!r} after {after} rows; ask for a longer horizon or one "
+                f"of {', '.join(dict.fromkeys(self.table['target']))}."
+            )
+        return own.iloc[0]
+
+    @property
+    def sentence(self) -> str:
+        """The strongest answer in words."""
+        others = self.table[~self.table["target"].isin([self.source, self.through])]
+        how = "held" if self.held else "once"
+        push = f"{self.source} {self.amount:+.3g}, {how}:"
+        by = f" by way of {self.through}" if self.through else ""
+        sizes = others["effect"].abs() / others["target"].map(self.sd)
+        if not len(others) or not (others["effect"] != 0).any():
+            return f"{push} nothing else moves{by}."
+        best = others.iloc[int(np.argmax(sizes.to_numpy()))]
+        band = ""
+        if np.isfinite(best["low"]):
+            band = f" [{self.level:.0%}: {best['low']:+.3g} to {best['high']:+.3g}]"
+        share = self.direct_share.get(best["target"], np.nan)
+        direct = "" if self.through or not np.isfinite(share) else f"; {share:.0%} of it is direct"
+        when = delay_text(int(best["after"]), self.timing)
+        return f"{push} {best['target']} {best['effect']:+.3g}{band} after {when}{by}{direct}."
+
+    def plot(self, targets: Sequence[str] | None = None) -> Any:
+        """The courses with their bands, a panel per target (those that move most); a figure."""
+        from matplotlib import pyplot as plt
+
+        moved = self._largest(self.table).drop(self.source, errors="ignore")
+        order = (moved / self.sd[moved.index]).sort_values(ascending=False)
+        names = list(targets or order[order > 0].index[:SHOWN]) or [self.source]
+        figure, axes = plt.subplots(
+            1,
+            len(names),
+            figsize=(2.6 * len(names) + 0.6, 2.6),
+            layout="constrained",
+            squeeze=False,
+        )
+        for axis, name in zip(axes[0], names, strict=True):
+            own = self.table[self.table["target"] == name]
+            axis.axhline(0, color="#9aa5b1", linewidth=0.8)
+            axis.fill_between(own["after"], own["low"], own["high"], alpha=0.25, linewidth=0)
+            axis.plot(own["after"], own["effect"])
+            axis.set_title(str(name).replace("$", r"\$"), fontsize=10)
+            axis.set_xlabel("rows after")
+        axes[0][0].set_ylabel(f"{self.source.replace('$', '')} {self.amount:+.3g}")
+        return figure
+
+    @staticmethod
+    def _largest(table: pd.DataFrame) -> pd.Series:
+        return table["effect"].abs().groupby(table["target"], sort=False).max()
+
+    def __repr__(self) -> str:
+        return f"Response({self.sentence})"
+
+
+def response(
+    found: Result,
+    source: str,
+    horizon: int = 12,
+    amount: float | None = None,
+    held: bool = False,
+    through: str | None = None,
+    data: Any = None,
+    seed: int = 0,
+) -> Response:
+    """What raising `source` by `amount` (one sd), once or held, does to all variables."""
+    place = number_place(found, source)
+    if isinstance(horizon, bool) or not 1 <= horizon <= MOST_HORIZON:
+        raise InputError(f"The horizon must be 1 to {MOST_HORIZON} rows, found {horizon!r}.")
+    sd = found.data.sd
+    size = float(sd[place]) if amount is None else float(amount)
+    if not np.isfinite(size) or size == 0:
+        raise InputError(f"The amount must be a number other than 0, found {amount!r}.")
+    push = Push(
+        place,
+        size / float(sd[place]),
+        horizon,
+        held,
+        found.data.course is not None and found.data.course.levels is not None,
+    )
+    between = _between(found, source, through)
+    model = Models.of(found).causal
+    told = _told(found, model, push, between, seed)
+    half, said = _half_widths(found, push, between, told, data, seed)
+    columns = list(found.data.columns)
+    table = pd.DataFrame(
+        {
+            "source": source,
+            "target": np.repeat(columns, horizon),
+            "after": np.tile(np.arange(1, horizon + 1), len(columns)),
+            "effect": (told.total * sd).T.ravel(),
+        }
+    )
+    for name, side in (("low", -1.0), ("high", 1.0)):
+        table[name] = ((told.total + side * half) * sd).T.ravel()
+    parts = table[["target", "after"]].assign(effect=(told.direct * sd).T.ravel())
+    caveat = " ".join(filter(None, [caveat_of(found), said]))
+    spread = pd.Series(sd, index=columns)
+    return Response(source, size, held, through, table, parts, LEVEL, caveat, found.timing, spread)
+
+
+def total_effect(found: Result, source: str, target: str, lag: int) -> Effect:
+    """The response of a target so many rows after its source was raised once by one sd."""
+    number_place(found, target)
+    if isinstance(lag, bool) or not 1 <= lag <= MOST_HORIZON:
+        raise InputError(f"The lag must lie between 1 and {MOST_HORIZON}, found {lag!r}.")
+    answer = response(found, source, lag)
+    change, low, high = answer.at(target, lag)[["effect", "low", "high"]].astype(float)
+    samples = np.array([change])
+    return Effect(
+        *(source, target, lag, answer.amount, samples, change, low, high),
+        caveat=answer.caveat,
+        total=True,
+    )
+
+
+def variance_shares(found: Result, horizon: int = 12) -> pd.DataFrame:
+    """What share of a forecast's error variance comes from the noise of each source.
+
+    A line per target, source and number of rows ahead. Noise is taken to be unrelated between
+    variables, so no order of them matters; shares add up to 1.
+    """
+    model = Models.of(found).causal
+    if isinstance(horizon, bool) or not 1 <= horizon <= MOST_HORIZON:
+        raise InputError(f"The horizon must be 1 to {MOST_HORIZON} rows, found {horizon!r}.")
+    noise = noise_of(found, model, -1).std(0)
+    columns = list(found.data.columns)
+    added = np.zeros((horizon, len(columns), len(columns)))  # (row ahead, target, source)
+    for source in range(len(columns)):
+        push = Push(source, float(noise[source]), horizon)
+        moved = np.zeros((1, horizon + 1, len(columns)))
+        if noise[source] > 0:
+            moved = _cases(found, model, push, 0)(())
+        added[:, :, source] = (moved[:, :-1] ** 2).mean(0)
+    total = np.cumsum(added, axis=0)
+    share = total / np.maximum(total.sum(axis=2, keepdims=True), 1e-300)
+    index = pd.MultiIndex.from_product(
+        [range(1, horizon + 1), columns, columns], names=["after", "target", "source"]
+    )
+    table = pd.DataFrame({"share": share.ravel()}, index=index).reset_index()
+    return table[["target", "source", "after", "share"]].sort_values(
+        ["target", "after"], kind="stable", ignore_index=True
+    )
+
+
+@dataclass(frozen=True)
+class Push:
+    """A column that is raised, in standard deviations, at one row or from then on."""
+
+    column: int
+    size: float
+    horizon: int
+    held: bool = False
+    differenced: bool = (
+        False  # the columns are changes from row to row, the answer is of their sums
+    )
+
+    @property
+    def course(self) -> Array | None:
+        """The deviation (row from 0 to the horizon) that the column is kept to, if it is."""
+        if not self.held:
+            return None
+        course = np.full(self.horizon + 1, self.size)
+        if self.differenced:
+            course[1:] = 0.0  # raised once and not moved again
+        return course
+
+    def summed(self, moved: Array) -> Array:
+        """Answers (..., row from 0, column) of the values themselves, without the push's row."""
+        whole = np.cumsum(moved, axis=-2) if self.differenced else moved
+        return np.asarray(whole[..., 1:, :])
+
+
+def _between(found: Result, source: str, through: str | None) -> list[int]:
+    """The columns of the variable that must be passed."""
+    if through is None:
+        return []
+    place = variable_place(found, through)
+    if through == source:
+        raise InputError(f"A path from {source!r} through itself is every path; name another.")
+    own = found.data.coding.slices[place]
+    return list(range(own.start, own.stop))
+
+
+class _Told(NamedTuple):
+    """What the causal forecaster says, (row after, column), standardised."""
+
+    total: Array
+    direct: Array
+    error: Array | None  # of a mean over states of the data, where it is curved
+
+
+def _told(
+    found: Result, model: Forecaster, push: Push, between: Collection[int], seed: int
+) -> _Told:
+    """Total and direct effects."""
+    cases = _cases(found, model, push, seed)
+
+    def ask(kept: Collection[int]) -> Array:
+        return push.summed(cases(kept))
+
+    total = ask(())
+    if between:
+        total = total - ask(between)
+    direct = np.zeros(total.shape[1:])
+    for target in np.flatnonzero(model.allowed[:, :, push.column].any(axis=1)).tolist():
+        kept = [c for c in range(model.n_variables) if c not in (target, push.column)]
+        direct[:, target] = ask(kept).mean(0)[:, target]
+    error = None if len(total) == 1 else total.std(0) / np.sqrt(len(total))
+    return _Told(total.mean(0), direct, error)
+
+
+def _cases(
+    found: Result, model: Forecaster, push: Push, seed: int
+) -> Callable[[Collection[int]], Array]:
+    """What a push changes where some columns are kept: (case, row from 0, column), standardised.
+
+    One case where the forecaster is straight, many states of the data otherwise.
+    """
+    if not model.is_straight or model.domains:
+        return _Arms.of(found, model, push, seed).moved
+    weight = model.jacobian(found.data.sampled.past[:1])[0].astype(np.float64)[None]
+    return lambda kept: recursion(weight, push, kept)
+
+
+def recursion(weight: Array, push: Push, kept: Collection[int] = ()) -> Array:
+    """Impulse responses (draw, row from 0, column) of weights (draw, target, step, source).
+
+    Columns that are `kept` do not move.
+    """
+    draws, columns, lags, _ = weight.shape
+    moved = np.zeros((draws, push.horizon + 1, columns))
+    moved[:, 0, push.column] = push.size
+    course, still = push.course, list(kept)
+    with np.errstate(over="ignore", invalid="ignore"):  # an unstable draw runs away
+        for row in range(1, push.horizon + 1):
+            for lag in range(1, min(lags, row) + 1):
+                moved[:, row] += np.einsum("dts,ds->dt", weight[:, :, -lag], moved[:, row - lag])
+            if course is not None:
+                moved[:, row, push.column] = course[row]
+            moved[:, row, still] = 0.0
+            np.clip(np.nan_to_num(moved[:, row]), -FARTHEST, FARTHEST, out=moved[:, row])
+    return moved
+
+
+@dataclass(frozen=True, eq=False)
+class _Arms:
+    """Futures from states of the data, with the push and without it, under the same noise."""
+
+    model: Forecaster
+    push: Push
+    past: npt.NDArray[np.float32]  # (case, max_lag, column)
+    domain: npt.NDArray[np.int64] | None
+    noise: npt.NDArray[np.float32]  # (row after, case, column)
+    plain: npt.NDArray[np.float32]  # (case, row after, column), without the push
+
+    @classmethod
+    def of(cls, found: Result, model: Forecaster, push: Push, seed: int) -> _Arms:
+        window, rng = found.data.sampled, np.random.default_rng(seed)
+        if found.windows is not None:
+            window = found.windows.sample(CASES, rng).whole()
+        times = -(-CASES // len(window))
+        past = np.repeat(window.past, times, axis=0)
+        domain = None if window.domain is None else np.repeat(window.domain, times)
+        pool = noise_of(found, model, -1)
+        noise = pool[rng.integers(len(pool), size=(push.horizon, len(past)))]
+        plain = roll(
+            model, past, push.horizon, lambda row, told: _clipped(told + noise[row]), domain
+        )
+        return cls(model, push, past, domain, noise, plain)
+
+    def moved(self, kept: Collection[int] = ()) -> Array:
+        """What the push changes, (case, row from 0, column)."""
+        push, still = self.push, list(kept)
+        raised = self.past.copy()
+        raised[:, -1, push.column] += push.size
+        course = push.course
+
+        def follows(row: int, told: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            following = _clipped(told + self.noise[row])
+            following[:, still] = self.plain[:, row, still]
+            if course is not None:
+                following[:, push.column] = self.plain[:, row, push.column] + course[row + 1]
+            return following
+
+        other = roll(self.model, raised, push.horizon, follows, self.domain)
+        first = (raised - self.past)[:, -1:]
+        return np.concatenate([first, other - self.plain], axis=1).astype(np.float64)
+
+
+def _clipped(values: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    return np.nan_to_num(values).clip(-FARTHEST, FARTHEST).astype(np.float32)
+
+
+def _half_widths(
+    found: Result, push: Push, between: Collection[int], told: _Told, data: Any, seed: int
+) -> tuple[Array, str]:
+    """Half the width of the bands (row after, column), standardised, and what to know of it.
+
+    Where the forecaster is curved, the mean over states and what curves change count besides.
+    """
+    windows = _windows(found, data)
+    columns = len(found.data.columns)
+    if windows is None:
+        return np.full((push.horizon, columns), np.nan), NO_BANDS
+    windows = windows.thin(MOST_WINDOWS)
+    past, targets = (part.astype(np.float64) for part in past_and_targets(windows))
+    causes = Models.of(found).causal.allowed.reshape(columns, -1)
+
+    def drawn(mask: Mask | None) -> tuple[Array, Array]:
+        """The response of lines, and half the width of 90 % of its draws."""
+        fitted, errors = coefficient_errors(past, targets, DRAWS, seed, mask)
+        weight = np.concatenate([fitted[None], fitted + errors])
+        weight = weight.reshape(DRAWS + 1, columns, *windows.shape)
+        moved = push.summed(recursion(weight, push))
+        if between:
+            moved = moved - push.summed(recursion(weight, push, between))
+        low, high = np.quantile(moved[1:], [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+        return moved[0], np.asarray((high - low) / 2)
+
+    straight, on_causes = drawn(causes)
+    is_dense = has_dense_fit(len(past), past.shape[1])
+    dense = drawn(None)[1] if is_dense else on_causes
+    said = "" if is_dense else GIVEN_GRAPH
+    if told.error is None:
+        return (on_causes + dense) / 2, said
+    states = NORMAL_90 * told.error
+    return np.sqrt(dense**2 + states**2 + (told.total - straight) ** 2), said
+
+
+def _windows(found: Result, data: Any) -> Windows | None:
+    """The windows of the run, read again where it was loaded; None if the data is gone."""
+    if found.windows is not None and data is None:
+        return found.windows
+    try:
+        panel = found.deseasonalised_panel(data)
+    except InputError:
+        if data is not None:
+            raise
+        return None
+    return Windows.of(panel, found.graph.max_lag)
