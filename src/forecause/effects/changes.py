@@ -28,6 +28,7 @@ from forecause.regression.least_squares import pseudo_inverse
 from forecause.regression.p_values import adjusted_p_values
 from forecause.regression.robust import hc3_terms
 from forecause.result import Result
+from forecause.views import card
 
 CLEAR = 1.96  # standard errors from 0 in one period, to say that a link was or is there
 MOST_WINDOWS = 50_000  # of a period
@@ -101,6 +102,10 @@ class Changes:
         axes.set(xlim=(-1.35, 1.35), ylim=(-1.25, 1.25), aspect="equal")
         axes.set_axis_off()
         return axes
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return card(self.sentence, [self.caveat], self.links)
 
     def __repr__(self) -> str:
         return f"Changes({self.sentence})"

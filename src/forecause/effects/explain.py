@@ -32,6 +32,7 @@ from forecause.seasons.course import (
     series_spans,
     time_taken_out,
 )
+from forecause.views import card
 
 LEAST_ROWS = 10  # of an event of which only one moment is named
 LEAST_CALM = 40  # windows
@@ -108,6 +109,10 @@ class Explanation:
         axes.legend(fontsize=8, frameon=False)
         axes.tick_params(axis="x", labelrotation=20)
         return axes
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return card(self.sentence, [*self.notes, self.caveat], self.causes)
 
     def __repr__(self) -> str:
         return f"Explanation({self.sentence})"

@@ -32,6 +32,7 @@ from forecause.effects.what_if import (
 from forecause.errors import InputError
 from forecause.forecast.forecaster import Forecaster, roll
 from forecause.result import Result
+from forecause.views import card
 
 DRAWS = 300  # of coefficients, for the bands
 CASES = 1_000  # states of the data, with noise of their own, that a curved forecaster starts from
@@ -133,6 +134,10 @@ class Response:
     @staticmethod
     def _largest(table: pd.DataFrame) -> pd.Series:
         return table["effect"].abs().groupby(table["target"], sort=False).max()
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return card(self.sentence, [self.caveat], self.table)
 
     def __repr__(self) -> str:
         return f"Response({self.sentence})"

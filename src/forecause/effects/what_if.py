@@ -103,8 +103,9 @@ class Effect:
         change = self.mean if np.isnan(self.change) else self.change
         span = {"from": self.low, "to": self.high} if self.low == self.low else {}
         told = {"rows later": str(self.lag), f"change of {self.target}": change, **span}
+        kind = "total" if self.total else "direct"
         title = (
-            f"{self.source} raised by {figure(self.shift)}, one standard deviation: direct effect"
+            f"{self.source} raised by {figure(self.shift)}, one standard deviation: {kind} effect"
         )
         return card(title, [self.caveat], pd.DataFrame([told]))
 
