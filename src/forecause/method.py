@@ -110,7 +110,7 @@ def discover(
         tests every candidate and keeps the share of false edges below `fdr`.
     fdr
         The accepted share of false edges; 0.02 by default, with fewer than 1,500 windows 0.05, or
-        0.1 where the links found are weak. `run.config.edges.fdr` tells which it was.
+        up to 0.1 where the links found are weak. `run.config.edges.fdr` tells which it was.
     regimes
         Look for unknown regimes: "auto", or how many.
     forbid, require
@@ -199,7 +199,7 @@ def run_method(data: Any, config: Config, run: Run) -> Discovery:
     plan = plan_work(windows, config, run)
     fit = partial(fit_as_asked, config=config, candidates=candidates, plan=plan)
     fitted, parts, refits = fit_all(fit, windows, config, run.workers, run.progress)
-    context = reading_context(config, candidates, plan, len(windows), refits, run)
+    context = reading_context(config, candidates, plan, windows, refits, run)
     tests = test_inputs(windows, fitted, context)  # by the forecaster that each target keeps
     fitted = keep_tested(fitted, tests, panel.coding)
     statistics = read_relevance(fitted.forecaster, windows, tests, context, parts)
@@ -296,7 +296,7 @@ def reading_context(
     config: Config,
     candidates: Candidates,
     plan: Plan,
-    windows: int,
+    windows: Windows,
     refits: Refits | None,
     run: Run,
 ) -> ReadingContext:
@@ -305,7 +305,7 @@ def reading_context(
     return ReadingContext(
         config.edges,
         candidates,
-        *(usual_fdr(windows) if asked is None else (asked, asked)),
+        *(usual_fdr(len(windows), windows.inputs) if asked is None else (asked, asked)),
         config.forecasting.head,
         config.run.seed,
         plan.effort,

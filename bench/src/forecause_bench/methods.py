@@ -69,7 +69,8 @@ def _discover(panel: Panel, max_lag: int, seed: int, **settings: Any) -> list[An
     from forecause.method import discover
 
     asked = Config(device="cpu", **settings)
-    return [Answer(discover(panel, max_lag, seed=seed, config=asked).graph)]
+    run = discover(panel, max_lag, seed=seed, config=asked)
+    return [Answer(run.graph, extra={"doubted": float(bool(run.doubts))})]
 
 
 def _expected_seconds(panel: Panel, max_lag: int, **settings: Any) -> tuple[float, float]:

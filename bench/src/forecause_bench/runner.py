@@ -103,6 +103,11 @@ def run_job(job: dict[str, Any]) -> dict[str, Any]:
         {"label": answer.label, **score(answer.graph, truth), "extra": dict(answer.extra)}
         for answer in answers
     ]
+    for one in scored:
+        if "doubted" in one["extra"] and "broken" in one["metrics"].get("lagged", {}):
+            one["extra"]["silent"] = one["metrics"]["lagged"]["broken"] * (
+                1 - one["extra"]["doubted"]
+            )
     times = {"seconds": round(seconds, 3), "products": round(seconds / product_seconds(), 1)}
     if not resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime:  # programs work elsewhere
         times["method_cpu_seconds"] = round(worked, 3)

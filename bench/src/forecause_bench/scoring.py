@@ -13,6 +13,8 @@ from forecause.graph.lagged import LaggedGraph
 from forecause.graph.metrics import by_domain, oracle_f1, score_graph
 
 K = 3  # edges per target of the paper's rule
+FEWEST_FALSE, LARGEST_FALSE_SHARE = 2, 0.15  # from which on a promise is broken
+KEY = ["source", "target", "lag"]
 SUMMARY_VIEWS = ("summary", "summary_no_self")
 
 
@@ -27,15 +29,34 @@ def score_answer(predicted: LaggedGraph, truth: LaggedGraph) -> dict[str, Any]:
     false = between["fdr"] * between["predicted_edges"]
     every["false_cross"] = false / max(every["predicted_edges"], 1)
     every |= coverage(predicted, truth) | reachable(predicted, truth)
+    every |= false_links(predicted, truth)
     return {"metrics": metrics, "oracle": oracle_scores(predicted, truth)}
+
+
+def false_links(predicted: LaggedGraph, truth: LaggedGraph) -> dict[str, float]:
+    """False links between variables, those called firm among them, and whether that is too many.
+
+    A promise is broken by at least two false links that are more than 15 % of those drawn.
+    """
+    found = predicted.edges[predicted.edges["source"] != predicted.edges["target"]]
+    true = {tuple(edge) for edge in truth.edges[KEY].itertuples(index=False)}
+    edges = [tuple(edge) for edge in found[KEY].itertuples(index=False)]
+    is_false = np.array([edge not in true for edge in edges], dtype=bool)
+    false = int(is_false.sum())
+    broken = false >= FEWEST_FALSE and false > LARGEST_FALSE_SHARE * len(found)
+    counted = {"false_links": float(false), "broken": float(broken)}
+    if "grade" not in found:
+        return counted
+    firm = found["grade"].to_numpy() == "firm"
+    graded = {"firm_links": float(firm.sum()), "firm_false": float((firm & is_false).sum())}
+    return {**counted, **graded}
 
 
 def coverage(predicted: LaggedGraph, truth: LaggedGraph) -> dict[str, float]:
     """The share of the true edges found whose interval holds the true change; and its width."""
     if "change" not in truth.edges or "change_low" not in predicted.edges:
         return {}
-    key = ["source", "target", "lag"]
-    both = predicted.edges.merge(truth.edges[[*key, "change"]], on=key, suffixes=("", "_true"))
+    both = predicted.edges.merge(truth.edges[[*KEY, "change"]], on=KEY, suffixes=("", "_true"))
     if not len(both):
         return {}
     held = both["change_true"].between(both["change_low"], both["change_high"])

@@ -13,6 +13,7 @@ from forecause_bench.calibration import (
     FEW_ROWS,
     LINEAR,
 )
+from forecause_bench.drivers import DRIVERS
 from forecause_bench.effects import EFFECTS
 from forecause_bench.gaps import GAPS
 from forecause_bench.hard_systems import HARD, OWN_TESTS, OWN_TESTS_PRETRAINED
@@ -41,6 +42,7 @@ SUITES: dict[str, Suite] = {
         NULLS,
         LINKED,
         ALERTS,
+        DRIVERS,
         EFFECTS,
         GAPS,
         HOURLY,

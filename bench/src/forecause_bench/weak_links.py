@@ -100,7 +100,7 @@ def choices(table: Table) -> dict[str, Choice]:
     nothing = empty_scores(windows.panel.variables, windows.max_lag).astype(bool)
     p_values = closed_form_tests(TestRequest(windows, ~nothing, nothing)).p_value
     weighted = q_values(p_values, own_past_weights(p_values.shape))
-    usual = accepted_share(weighted, *usual_fdr(len(windows)))
+    usual = accepted_share(weighted, *usual_fdr(len(windows), windows.inputs))
     oracle = q_values(oracle_p_values(windows, table.true))
     pcmci = edges_of(pcmci_plus(table.panel, MAX_LAG, 0))
     return {

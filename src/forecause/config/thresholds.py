@@ -42,6 +42,8 @@ WIDE = "forecause bench wide"
 OWN_TESTS = "forecause bench own-tests"
 INCIDENTS = "forecause bench incidents"
 CHANGES = "forecause bench changes"
+DRIVERS = "forecause bench drivers"
+FEW_ROWS = "forecause bench few-rows"
 
 
 def _number(default: Any, bounds: str, measured_by: str) -> Any:
@@ -115,6 +117,20 @@ class TestThresholds(Settings):
     )
     max_p_given_all_lines: Share = _number(
         0.2, "p-value given all lines above which an input is no cause", NULLS
+    )
+    enough_per_input: Positive = _number(
+        100.0, "windows per input from which the test given all others decides alone", DRIVERS
+    )
+    allowance_below: Positive = _number(
+        50.0, "windows per input below which that test is allowed for the power it lost", DRIVERS
+    )
+    most_allowance: Positive = _number(
+        200.0, "factor by which a p-value given all lines may exceed that given parents", FEW_ROWS
+    )
+    parents_suffice_level: Share = _number(
+        0.01,
+        "p-value of all other lines below which a target's few parents do not suffice",
+        DRIVERS,
     )
     unequal_spread: float = _number(
         2.0, "z-value of the squared errors' rise with an input's leverage, to use HC3", NULLS

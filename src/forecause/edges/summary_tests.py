@@ -11,7 +11,6 @@ from forecause.data.streams import inputs_of
 from forecause.data.windows import Windows
 from forecause.forecast.input_tests.false_discovery import link_q_values
 from forecause.forecast.input_tests.given_parents import (
-    LEAST_WINDOWS_PER_INPUT,
     Array,
     ConditionalTests,
     Index,
@@ -114,11 +113,12 @@ class SummaryTests:
         p_value = float(tests.group_p_values(given, [tested])[0])
         if p_value >= thresholds().tests.confirm_level:
             return p_value
-        vanished = self._given_all_lines(target, given, tested, lags)
-        if vanished > thresholds().tests.max_p_given_all_lines:
-            return max(p_value, vanished)
         features, outcome = self.lagged.features, self.lagged.outcome(target)
-        return max(p_value, robust_p_value(features, outcome, given, tested))
+        robust = max(p_value, robust_p_value(features, outcome, given, tested))
+        if not self.lagged.has_rows_for_all(target):
+            return robust
+        given_all = self._given_all_lines(target, given, tested, lags)
+        return float(self.lagged.confirmed(target, np.array(robust), np.array(given_all)))
 
     def _lags(self, target: int, source: int) -> Index:
         """The allowed inputs that are lags of a source."""
@@ -135,10 +135,10 @@ class SummaryTests:
         return model.of(lag) if lag in model.bent else self.terms.lines[lag]
 
     def _given_all_lines(self, target: int, given: Index, tested: Index, lags: Index) -> float:
-        """The joint p-value given the lines of all other sources too; 0 if rows are too few."""
+        """The joint p-value given the lines of all other sources too."""
         allowed = np.flatnonzero(self.lagged.allowed[target])
-        if len(self.lagged.sample) < LEAST_WINDOWS_PER_INPUT * len(allowed):
-            return 0.0
         others = [self.terms.lines[i] for i in np.setdiff1d(allowed, lags)]
         every = np.unique(np.concatenate([given, *others]))
-        return float(self.lagged.tests_of(target).group_p_values(every, [tested])[0])
+        classical = float(self.lagged.tests_of(target).group_p_values(every, [tested])[0])
+        features, outcome = self.lagged.features, self.lagged.outcome(target)
+        return max(classical, robust_p_value(features, outcome, every, tested))

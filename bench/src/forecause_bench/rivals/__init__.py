@@ -53,6 +53,7 @@ BASELINES: dict[str, Baseline] = {
     "granger-pairwise": Baseline("Pairwise Granger", "granger", "granger_pairwise"),
     "granger": Baseline("Multivariate Granger", "granger", "granger", respects_knowledge=True),
     "var-fdr": Baseline("VAR (FDR)", "var_fdr", "var_fdr", respects_knowledge=True),
+    "ols-all": Baseline("Least squares given all (HC3)", "ols_all", "ols_all"),
     "cmlp": Baseline("Neural Granger (cMLP)", "cmlp", "cmlp", nonlinear=True),
     "random": Baseline("Random guess", "random_guess", "random_guess"),
 }

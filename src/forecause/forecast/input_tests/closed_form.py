@@ -32,7 +32,6 @@ from forecause.work_sharing import in_blocks, parallel_map
 HELD_OUT = 0.2
 RIDGE = 1e-4  # of the fits that are compared on held-out windows
 WINDOWS_PER_FEATURE, MOST_FEATURES = 5, 4000  # a richer model is tried within these bounds
-ENOUGH_PER_INPUT = 100  # with fewer, an input is tested given its target's plausible parents alone
 WORK, WORK_PER_TARGET = 1e11, 4e9  # windows times squared features of one fit, at most
 WORK_OF_TARGETS = 2e11  # of a fit to every target
 WORK_OF_SCREEN = 2e11  # of splines of all inputs, of which each target's own are then a part
@@ -79,8 +78,8 @@ def closed_form_tests(request: TestRequest, kinds: Sequence[ClosedForm] = EVERY)
 
 
 def is_scarce(inputs: int, windows: int) -> bool:
-    """Whether a test given all other inputs would lose too much power to them."""
-    return inputs <= MANY and windows < ENOUGH_PER_INPUT * inputs
+    """Whether a test given all other inputs alone would lose too much power to them."""
+    return inputs <= MANY and windows < thresholds().tests.enough_per_input * inputs
 
 
 class ClosedForms:

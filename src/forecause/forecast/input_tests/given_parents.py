@@ -1,9 +1,11 @@
 """Tests of every input given the plausible parents of its target: for few rows and many inputs.
 
 A test that is given all other inputs loses power to each of them. Here every input is tested given
-the few inputs that its target plausibly depends on, found by forward selection. An input that
-passes must also hold its own once the lines of all others are added. What is asked of an input is
-a line first and its whole spline second, and errors that allow for unequal variance are used
+the few inputs that its target plausibly depends on, found by forward selection, and again given the
+lines of all others. The second p-value is divided by an allowance for the power that it lost: none
+with many windows per input, so that the test is then the one given all others, and none for a
+target whose plausible parents do not suffice. The larger p-value counts. What is asked of an input
+is a line first and its whole spline second, and errors that allow for unequal variance are used
 where the residuals show it.
 """
 
@@ -26,7 +28,7 @@ from forecause.forecast.input_tests.designs import KNOTS, Designs
 from forecause.regression.least_squares import positive_inverse, solve_many, wald
 from forecause.regression.moments import BATCH, Moments, with_intercept
 from forecause.regression.p_values import cauchy_combination
-from forecause.regression.robust import batches_of_sample, hc3_terms
+from forecause.regression.robust import batches_of_sample, hc3_terms, wald_p_values
 from forecause.regression.sample import Design, Sample
 
 MOST_PARENTS = 20  # of a target
@@ -247,23 +249,67 @@ class ConditionalTests:
         found = np.full(self.allowed.shape[1], np.nan)
         candidates = np.flatnonzero(self.allowed[target])
         found[candidates] = tests.given_parents(model, candidates.tolist())
-        for candidate in candidates[found[candidates] < thresholds().tests.confirm_level].tolist():
-            vanished = self._given_all_lines(tests, model, candidate, candidates)
-            if vanished > thresholds().tests.max_p_given_all_lines:
-                found[candidate] = max(found[candidate], vanished)
-            else:
-                found[candidate] = self._robust(tests, target, model, candidate)
+        promising = candidates[found[candidates] < thresholds().tests.confirm_level].tolist()
+        if not promising:
+            return found
+        robust = [self._robust(tests, target, model, candidate) for candidate in promising]
+        found[promising] = robust
+        if self.has_rows_for_all(target):
+            given_all = self._given_all(tests, target, model, promising)
+            found[promising] = self.confirmed(target, np.array(robust), given_all)
         return found
 
-    def _given_all_lines(
-        self, tests: TargetTests, model: Model, candidate: int, candidates: Index
-    ) -> float:
-        """The p-value of an input given the parents and the lines of all others; 0 if unknown."""
-        if len(self.sample) < LEAST_WINDOWS_PER_INPUT * len(candidates):
-            return 0.0
-        others = [tests.terms.lines[i] for i in candidates if i != candidate]
-        given = np.unique(np.concatenate([model.features(without=candidate), *others]))
-        return float(tests.p_values(given, [candidate])[0])
+    def has_rows_for_all(self, target: int) -> bool:
+        """Whether the lines of all inputs of a target can be fitted at once."""
+        return len(self.sample) >= LEAST_WINDOWS_PER_INPUT * int(self.allowed[target].sum())
+
+    def confirmed(self, target: int, given_parents: Array, given_all: Array) -> Array:
+        """What p-values given the parents are worth beside those given all lines, (candidate,)."""
+        is_gone = given_all > thresholds().tests.max_p_given_all_lines
+        allowed_for = np.where(is_gone, given_all, given_all / self.allowances[target])
+        return np.maximum(given_parents, allowed_for)
+
+    @cached_property
+    def allowances(self) -> list[float]:
+        """By how much p-values of each target given all lines may exceed those given parents."""
+        return [self._allowance(target) for target in range(len(self.allowed))]
+
+    def _allowance(self, target: int) -> float:
+        """1 where windows are enough for the test given all lines to decide, and where these lines
+        explain what the parents leave: then no few parents are enough.
+        """
+        bounds, candidates = thresholds().tests, np.flatnonzero(self.allowed[target])
+        lost = bounds.allowance_below * len(candidates) / len(self.sample)
+        usual = float(np.clip(lost**3, 1.0, bounds.most_allowance))
+        tests, model = self.tests_of(target), self.models[target]
+        others = [tests.terms.lines[i] for i in candidates.tolist() if i not in model.bent]
+        if usual == 1.0 or not others:
+            return usual
+        left = tests.group_p_values(model.features(), [np.concatenate(others)])[0]
+        return 1.0 if left < bounds.parents_suffice_level else usual
+
+    def _given_all(
+        self, tests: TargetTests, target: int, model: Model, candidates: list[int]
+    ) -> Array:
+        """P-values (candidate,) given the parents and the lines of all others: of the line by the
+        larger of the classical and the HC3 test, of the spline by the classical one."""
+        lines = {i: tests.terms.lines[i] for i in np.flatnonzero(self.allowed[target]).tolist()}
+        every = np.unique(np.concatenate([model.features(), *lines.values()]))
+        robust = self._hc3_of_lines(target, every)
+        found = np.ones((2, len(candidates)))
+        for place, candidate in enumerate(candidates):
+            others = [own for i, own in lines.items() if i != candidate]
+            given = np.unique(np.concatenate([model.features(without=candidate), *others]))
+            kinds = [lines[candidate], tests.terms.curves[candidate]]
+            found[:, place] = tests.group_p_values(given, kinds)
+            if not model.bent.get(candidate) and len(lines[candidate]) == 1:
+                found[0, place] = max(found[0, place], robust[lines[candidate][0]])
+        return tests.combined(found)
+
+    def _hc3_of_lines(self, target: int, every: Index) -> dict[int, float]:
+        """HC3 p-value of each of these features given the others, by its number."""
+        found = wald_p_values(self.features[:, every], self.outcome(target)[:, None], len(every), 1)
+        return dict(zip(every.tolist(), found[0].tolist(), strict=True))
 
     def _robust(self, tests: TargetTests, target: int, model: Model, candidate: int) -> float:
         """The p-value of an input given the parents, with errors that allow for unequal variance

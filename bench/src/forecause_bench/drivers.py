@@ -1,0 +1,60 @@
+"""Something that is not a column moves the columns: are false edges drawn, and is it said?
+
+`drivers`: the families of `driven`, broken and sound, with four true links and without any.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from forecause.data.panel import Panel
+from forecause.graph.lagged import LaggedGraph
+from forecause_bench.driven import BROKEN, MAX_LAG, SOUND, VARIABLES, make
+from forecause_bench.suite import Cell, Suite
+
+SIZES = (0.25, 0.5, 0.75, 1.0, 1.0)  # of the largest table, by turns of the seed
+
+
+def driven(rows: int, seed: int, max_lag: int, name: str) -> tuple[Panel, LaggedGraph]:
+    """A table of a family, of at most `rows` rows, and its graph.
+
+    Of ten seeds in a row five have links between variables.
+    """
+    size = int(SIZES[seed % len(SIZES)] * rows)
+    values, coefficients = make(name, size, seed, links=seed // len(SIZES) % 2 == 1)
+    names = [f"x{place}" for place in range(VARIABLES)]
+    edges = [
+        (names[j], names[i], int(lag) + 1, float(coefficients[i, j, lag]))
+        for i, j, lag in np.argwhere(coefficients)
+    ]
+    return Panel.from_arrays([values], names), LaggedGraph.from_edges(names, max_lag, edges)
+
+
+def _cells() -> list[Cell]:
+    groups = {"something hidden moves the columns": BROKEN, "sound": SOUND}
+    return [
+        Cell(name, {"maker": f"{__name__}:driven", "max_lag": MAX_LAG, "name": name}, group=group)
+        for group, families in groups.items()
+        for name in families
+    ]
+
+
+DRIVERS = Suite(
+    "drivers",
+    "Hidden common drivers: false edges, firm ones among them, and whether a run doubts itself",
+    (*_cells(),),
+    methods=("forecause", "ols-all", "var-fdr", "pcmci+"),
+    rows=(2_000,),
+    seeds=10,
+    first_seed=100,  # the rules were chosen on others
+    limit=600.0,
+    metrics=(
+        "silent", "broken", "false_links", "firm_false", "firm_links", "doubted",
+        "lagged_no_self/recall",
+    ),
+    axis="family",
+    note="Six variables and at most 2,000 rows: 500, 1,000, 1,500, 2,000 and 2,000 by turns; five "
+    "of the ten tables of a family have four true links between variables. Links between variables "
+    "are counted. A run breaks its promise in silence if it has no doubt, at least two false links "
+    "and more than 15 % of them false; rivals never doubt. The recall is of tables with links.",
+)  # fmt: skip
