@@ -187,14 +187,16 @@ class Discovery(Result):
         data: Any = None,
         progress: Progress = QUIET,
     ) -> Evaluation:
-        """How well this run's forecaster predicts rows it was not fitted to, beside simple rivals.
+        """How well `forecast` does on rows that it was not fitted to, beside real rivals.
 
-        Fits again on what came before each origin; see forecause.evaluate.
+        Runs again on what came before each origin; see forecause.evaluate.
         """
         from forecause.evaluate import evaluate
+        from forecause.method import run_on
 
         return evaluate(
             self,
+            discover=run_on,
             data=data,
             steps=steps,
             origins=origins,

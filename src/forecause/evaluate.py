@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -9,34 +10,37 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from forecause.config import Config, ForecastOptions
+from forecause.config import Config
 from forecause.data.panel import Panel
-from forecause.data.standardised import Scale
 from forecause.data.windows import Windows
-from forecause.edges.knowledge import Candidates
 from forecause.errors import InputError
-from forecause.forecast.forecaster import Forecaster, roll
-from forecause.forecast.selection import fit_best
+from forecause.forecast.follower import final_path, history_before
+from forecause.forecast.outlook_fit import LEAST_ROWS, rolled
 from forecause.progress import QUIET, Progress
-from forecause.resources.fitting import fit_as_asked
+from forecause.regression.autoregression import Autoregression
 from forecause.result import Result
-from forecause.seasons.course import (
-    TimeCourse,
-    differenced,
-    positions_of,
-    series_spans,
-    time_taken_out,
-)
+from forecause.seasons.course import differenced, positions_of, series_spans
 from forecause.seasons.repeated import Season, naive_error, repeated, seasons_of
 from forecause.work_sharing import one_thread
 
-METHODS = ("forecaster", "var", "seasonal naive", "last value", "mean")
-REFERENCE = "seasonal naive"
-BATCH = 512  # futures rolled together
+METHODS = (
+    "forecaster",
+    "var",
+    "var in differences",
+    "seasonal naive",
+    "drift",
+    "last value",
+    "mean",
+)
+OURS, REFERENCE = "forecaster", "seasonal naive"
+DRAWS = 300  # futures whose mean is the forecast of a curved model
+USUAL_LAGS = 12  # most of a VAR, per (rows / 100) ** 0.25
 
 Array = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
 Refit = Literal["auto", "first", "every"]
+Discover = Callable[[Panel, Config, Progress], Result]
+"""Runs the whole method on a panel."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,14 +73,15 @@ class Evaluation:
         error = (data["forecast"] - data["actual"]).abs() / data["variable"].map(self.scale)
         origins = data.assign(error=error).pivot_table("error", ["series", "row"], "method")
         size = origins.mean()  # by method
-        won = int((origins["forecaster"] < origins[REFERENCE]).sum())
-        count, steps, seasonal = len(origins), data["step"].max(), max(self.seasons.values()) > 1
+        rival = str(size.drop(OURS).idxmin())
+        won = int((origins[OURS] < origins[rival]).sum())
+        seasonal = max(self.seasons.values()) > 1
         naive = "seasonal naive's" if seasonal else "the last value's, there being no season"
         return (
-            f"Up to {steps} rows ahead from {count} origins, the forecaster's mean absolute error "
-            f"is {_compared(size['forecaster'], size[REFERENCE])} {naive} (smaller at {won} of "
-            f"{count} origins) and {_compared(size['forecaster'], size['var'])} that of a VAR; "
-            f"the smallest is that of the {size.idxmin()}."
+            f"Up to {data['step'].max()} rows ahead from {len(origins)} origins, the forecaster's "
+            f"mean absolute error is {_compared(size[OURS], size[rival])} that of its best rival, "
+            f"the {rival} (smaller at {won} of {len(origins)} origins), and "
+            f"{_compared(size[OURS], size[REFERENCE])} {naive}."
         )
 
     def __repr__(self) -> str:
@@ -101,6 +106,7 @@ def rolling_origin(
     panel: Panel,
     max_lag: int | None = None,
     *,
+    discover: Discover,
     steps: int = 12,
     origins: int = 5,
     season: Season = "auto",
@@ -114,15 +120,19 @@ def rolling_origin(
     At an origin only what came before it in each series is known: models, scale, season and
     means come from there. An origin whose past is incomplete moves back to the nearest complete
     one. `refit` at every origin or fit at the first alone; auto does the latter where models are
-    slow to train. Further settings are those of `discover`, by name. The VAR is the linear
-    forecaster, fitted to the same rows with season and trend left in.
+    slow to train. Further settings are those of `discover`, by name.
+
+    The forecaster is the one that `forecast` asks: a run by `discover` on these rows, the graph
+    included. Its rivals see the same rows: vector autoregressions by least squares in levels and in
+    differences, their lags by AIC; the last season, value, and mean; and a straight line from the
+    first row through the last (drift).
     """
     _check(steps, origins, season, refit)
     if config is None and season != "auto":  # the forecaster is told, too
         settings = {"season": season if season and season > 1 else "none", **settings}
     chosen = Config.of(config, max_lag=max_lag, **settings)
-    if chosen.forecasting.per_series:
-        panel = panel.with_domain(panel.series, panel.series_names)
+    asked_regimes = bool(chosen.forecasting.regimes)
+    chosen = chosen.with_options(regimes=None)  # the one to come is not known at an origin
     quick = chosen.spec is not None and chosen.spec.instant
     every = refit == "every" or (refit == "auto" and quick)
     rounds = _rounds(
@@ -134,23 +144,24 @@ def rolling_origin(
     for place, each in enumerate(rounds):
         progress.step(f"forecasting from origin {place + 1} of {len(rounds)}", place / len(rounds))
         if place == 0 or every:
-            known = _known(panel, each.known, chosen.lag)
-            models = _fit(known, chosen, progress)
-        rolled = [model.forecasts(panel, each.rows, steps) for model in models]
-        simple = _simple_forecasts(panel, each, seasons, steps)
-        parts.append(_tidy(panel, each.rows, np.stack([*rolled, *simple])))
+            known = _known(panel, each.known, chosen.lag).panel
+            found = discover(known, chosen, progress)
+            rivals = _autoregressions(known, int(seasons.max()))
+        ours = _forecasts(found, panel, each.rows, steps)
+        simple = _simple_forecasts(panel, each, seasons, steps, rivals)
+        parts.append(_tidy(panel, each.rows, np.concatenate([ours[None], simple])))
     names = panel.variables
     return Evaluation(
         pd.concat(parts, ignore_index=True),
         dict(zip(names, seasons.tolist(), strict=True)),
         dict(zip(names, naive_error(first, seasons).tolist(), strict=True)),
-        _notes(panel, chosen, sum(len(each.rows) for each in rounds), origins),
+        _notes(panel, asked_regimes, sum(len(each.rows) for each in rounds), origins),
     )
 
 
-def evaluate(found: Result, *, data: Any = None, **options: Any) -> Evaluation:
+def evaluate(found: Result, *, discover: Discover, data: Any = None, **options: Any) -> Evaluation:
     """`rolling_origin` with the settings of a run, on its data or on `data`."""
-    return rolling_origin(found.panel_of(data), config=found.config, **options)
+    return rolling_origin(found.panel_of(data), discover=discover, config=found.config, **options)
 
 
 @dataclass(frozen=True)
@@ -206,70 +217,60 @@ def _known(panel: Panel, spans: list[tuple[int, int]], max_lag: int) -> Windows:
         raise InputError(reason) from None
 
 
-@dataclass(frozen=True, eq=False)
-class _Model:
-    """A forecaster, the scale it knows, and what time explained of what it was fitted to."""
-
-    forecaster: Forecaster
-    scale: Scale
-    course: TimeCourse | None
-
-    def forecasts(self, panel: Panel, rows: Rows, steps: int) -> Array:
-        """Forecasts from each row on, (case, step, variable), in the data's units."""
-        left = panel if self.course is None else self.course.applied(panel)
-        found = _rolled(self.forecaster, self.scale, left, rows, steps)
-        if self.course is None:
-            return found
-        spans = series_spans(panel)
-        for case, row in enumerate(rows.tolist()):
-            series = int(panel.series[row])
+def _forecasts(found: Result, panel: Panel, rows: Rows, steps: int) -> Array:
+    """What `forecast` of a run says from each row on, (case, step, variable)."""
+    assert found.causal is not None
+    assert found.windows is not None
+    course, outlook = found.data.course, found.causal.outlook
+    left = panel if course is None else course.applied(panel)
+    if found.config.forecasting.per_series:
+        left = left.with_domain(left.series, left.series_names)
+    told = rolled(found.causal.guarded, found.windows, left, rows, steps, DRAWS)
+    spans = series_spans(panel)
+    for case, row in enumerate(rows.tolist()):
+        series = int(panel.series[row])
+        if course is not None:
             position = positions_of(panel, *spans[series])[row - spans[series][0]]
             last = np.asarray(panel.values[row - 1], dtype=np.float64)
-            found[case] = self.course.restored(series, found[case], int(position), last)
-        return found
+            told[case] = course.restored(series, told[case], int(position), last)
+        history = history_before(panel, row)
+        if outlook is not None and outlook.share.any() and len(history) >= LEAST_ROWS:
+            path = final_path(history, outlook.season, steps)
+            told[case] = outlook.centre(told[case], path)
+    return np.where(np.isnan(told), np.inf, told)  # it ran away
 
 
-def _fit(windows: Windows, chosen: Config, progress: Progress) -> list[_Model]:
-    """The forecaster and the VAR, fitted to windows that end at the origin."""
-    variables = windows.panel.coding.variables
-    candidates = Candidates.of(chosen.edges, variables, chosen.lag)
-    left = time_taken_out(windows.panel, chosen)
-    own = windows if left is windows.panel else Windows.of(left, chosen.lag)
-    forecaster = fit_as_asked(own, chosen, candidates, progress=progress).forecaster
-    plain = ForecastOptions(
-        forecaster="linear", held_out=chosen.forecasting.held_out, domain_input=False
-    )
-    var = fit_best(windows, plain)
-    return [
-        _Model(forecaster.picklable(), own.scale, left.course),
-        _Model(var.forecaster, windows.scale, None),
-    ]
+def _autoregressions(known: Panel, season: int) -> tuple[Autoregression, Autoregression]:
+    """In levels and in differences."""
+    most = max(int(USUAL_LAGS * (known.rows / 100) ** 0.25), season + 1)
+    levels = np.split(np.asarray(known.values, dtype=np.float64), known.starts[1:])
+    levels = [part for part in levels if len(part) > 2]
+    changes = [np.diff(part, axis=0) for part in levels]
+    return Autoregression.fitted(levels, most), Autoregression.fitted(changes, most)
 
 
-def _rolled(model: Forecaster, scale: Scale, panel: Panel, rows: Rows, steps: int) -> Array:
-    """Forecasts from each row on, (case, step, variable), in the panel's units."""
-    places = rows[:, None] + np.arange(-model.max_lag, 0)
-    past = (panel.values[places] - scale.mean) / scale.sd
-    known = np.zeros(len(rows)) if panel.domain is None else panel.domain[rows - 1]
-    past, known = past.astype(np.float32), known.astype(np.int64)  # the last known domain
-    parts = [
-        roll(model, past[start : start + BATCH], steps, domain=known[start : start + BATCH])
-        for start in range(0, len(past), BATCH)
-    ]
-    forecast = np.concatenate(parts).astype(np.float64)
-    ran_away = np.isnan(forecast)
-    return np.where(ran_away, np.inf, forecast * scale.sd + scale.mean)
-
-
-def _simple_forecasts(panel: Panel, each: _Round, seasons: Rows, steps: int) -> Array:
-    """Seasonal naive, last value and mean, (method, case, step, variable)."""
-    found = np.empty((3, len(each.rows), steps, len(panel.variables)))
+def _simple_forecasts(
+    panel: Panel,
+    each: _Round,
+    seasons: Rows,
+    steps: int,
+    rivals: tuple[Autoregression, Autoregression],
+) -> Array:
+    """Everything but ours, (method, case, step, variable)."""
+    found = np.empty((len(METHODS) - 1, len(each.rows), steps, len(panel.variables)))
+    ahead = np.arange(1, steps + 1)[:, None]
     for case, (row, since) in enumerate(zip(each.rows.tolist(), each.since.tolist(), strict=True)):
         history = np.asarray(panel.values[_stretch(panel, row)[0] : row], dtype=np.float64)
+        known = history_before(panel, row)
+        found[0, case] = rivals[0].path(known, steps)
+        changes = np.diff(known, axis=0, prepend=known[:1])
+        found[1, case] = known[-1] + rivals[1].path(changes, steps).cumsum(0)
         for column, season in enumerate(seasons.tolist()):
-            found[0, case, :, column] = repeated(history[:, column], season, steps)
-        found[1, case] = history[-1]
-        found[2, case] = np.nanmean(panel.values[since:row], axis=0, dtype=np.float64)
+            found[2, case, :, column] = repeated(history[:, column], season, steps)
+        found[3, case] = known[-1] + ahead * (known[-1] - known[0]) / max(len(known) - 1, 1)
+        found[4, case] = history[-1]
+        found[5, case] = np.nanmean(panel.values[since:row], axis=0, dtype=np.float64)
+    found[:2][np.isnan(found[:2])] = np.inf  # an autoregression that ran away
     return found
 
 
@@ -305,9 +306,8 @@ def _compared(ours: float, theirs: float) -> str:
     return f"{abs(change):.0%} {'smaller' if change < 0 else 'larger'} than"
 
 
-def _notes(panel: Panel, chosen: Config, made: int, origins: int) -> tuple[str, ...]:
+def _notes(panel: Panel, regimes: bool, made: int, origins: int) -> tuple[str, ...]:
     asked = origins * len(panel.series_names)
-    regimes = chosen.forecasting.regimes
     notes = {
         f"{made} of {asked} origins were used; the others lack a complete past.": made < asked,
         "Regimes were not used: at an origin the one to come is not known.": regimes,

@@ -48,6 +48,7 @@ from forecause.effects.intervals import with_effects
 from forecause.errors import ForecauseWarning, InputError
 from forecause.forecast.guard import fit_causal
 from forecause.forecast.input_tests.refits import Refits
+from forecause.forecast.outlook_fit import with_outlook
 from forecause.forecast.selection import UNLIMITED, Plan, specs_tried
 from forecause.networks.settings import TrainedSettings
 from forecause.progress import QUIET, Progress, usual_progress
@@ -211,6 +212,7 @@ def run_method(data: Any, config: Config, run: Run) -> Discovery:
         graph = replace(graph, summary=pairs)
     refit = fit_context(windows, config, candidates, plan, run.progress)
     causal = fit_causal(windows, graph, fitted, config.forecasting, refit)
+    causal = with_outlook(causal, read, windows, config)  # several steps ahead
     findings = diagnose(windows, fitted, graph, config, causal)
     windows = replace(windows, panel=replace(panel, notes=(*read.notes, *run.notes)))
     graph = with_grades(
@@ -314,6 +316,12 @@ def reading_context(
     )
 
 
+def run_on(panel: Panel, config: Config, progress: Progress = QUIET) -> Discovery:
+    """A run with these settings on a panel that was read before."""
+    with using(config.thresholds):
+        return run_method(panel, config, Run(progress=progress))
+
+
 def rediscover(config: Config, panel: Panel, seed: int, progress: Progress = QUIET) -> Learned:
     """What a run with these settings learns from other data; domains of the panel are known.
 
@@ -321,9 +329,7 @@ def rediscover(config: Config, panel: Panel, seed: int, progress: Progress = QUI
     """
     own = {"seed": seed, "device": "cpu", "regimes": None, "per_series": False}
     known = config.model_copy(update={"data": DataOptions(season="none", trend="none")})
-    with using(config.thresholds):
-        again = run_method(panel, known.with_options(**own), Run(progress=progress))
-    return again.learned
+    return run_on(panel, known.with_options(**own), progress).learned
 
 
 def settle_fdr(context: ReadingContext, statistics: Statistics, run: Run) -> ReadingContext:

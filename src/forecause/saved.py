@@ -128,6 +128,13 @@ class SavedForecaster(Saved):
     settings: dict[str, Any]
 
 
+class SavedOutlook(Saved):
+    """Who forecasts several steps ahead; see forecast.outlook."""
+
+    season: int = Field(ge=1)
+    errors: dict[str, list[Any]]
+
+
 class SavedCausal(Saved):
     """The causal forecaster and the one of forecasts, if another; see forecast.causal."""
 
@@ -135,6 +142,7 @@ class SavedCausal(Saved):
     guarded: SavedForecaster | None
     losses: dict[str, list[Any]]
     missing_causes: list[StrictStr]
+    outlook: SavedOutlook | None = None
 
 
 class SavedAdvice(Saved):

@@ -16,7 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 
 OWN = {
     "discover": ("on_data", "Find which variable drives which, with which delay."),
-    "evaluate": ("on_data", "Forecast held-out rows, beside seasonal naive and a VAR."),
+    "evaluate": ("on_data", "Forecast held-out rows, beside VARs, seasonal naive and drift."),
     "report": ("on_runs", "Write the page of a saved run again."),
     "effect": ("on_runs", "How far one variable moves another directly, with a 90 % interval."),
     "response": ("on_questions", "The total effect of a variable on all others over time."),

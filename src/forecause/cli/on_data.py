@@ -255,10 +255,11 @@ def evaluate(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Forecast held-out rows, beside seasonal naive and a VAR."""
+    """Forecast held-out rows, beside VARs, seasonal naive and drift."""
     from forecause.data.panel import Panel
     from forecause.evaluate import rolling_origin
     from forecause.files import examine_file
+    from forecause.method import run_on
     from forecause.networks.distributed import joined
     from forecause.report import terminal
 
@@ -288,6 +289,7 @@ def evaluate(
     with joined() as ranks, terminal.progress(quiet or not ranks.first) as progress:
         found = rolling_origin(
             panel,
+            discover=run_on,
             steps=steps,
             origins=origins,
             season=length,

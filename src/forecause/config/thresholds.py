@@ -38,6 +38,7 @@ REGIMES = "forecause bench regimes"
 HOURLY = "forecause bench hourly"
 LATENT = "forecause bench latent"
 EFFECTS = "forecause bench effects"
+FORECASTS = "forecause bench forecasts"
 WIDE = "forecause bench wide"
 OWN_TESTS = "forecause bench own-tests"
 INCIDENTS = "forecause bench incidents"
@@ -230,6 +231,14 @@ class ChoiceThresholds(Settings):
     )
     few_judged: Count = _number(
         100, "held-out windows below which the mean over all targets decides too", CALIBRATION
+    )
+    least_gain_of_level: Share = _number(
+        0.03, "gain over the model from which what follows the level forecasts", FORECASTS
+    )
+    prior_origins: Positive = _number(
+        10.0,
+        "independent origins at which a model's own bands count as much as its errors",
+        FORECASTS,
     )
     clearly: Positive = _number(
         1.0, "standard errors by which a dense or univariate forecast must be better", EFFECTS

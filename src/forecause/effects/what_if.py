@@ -39,6 +39,7 @@ DENSE = (
 
 BANDS = (80, 95)  # per cent
 BAND_DRAWS = 2_000
+WIDTH_DRAWS = 500  # noisy futures by which the width of bands is measured
 MEAN_DRAWS = 1_000  # noisy futures whose mean is the forecast of a curved forecaster
 FARTHEST = 1e6  # standard deviations: a value that runs away stays a number, so 0 times it is 0
 MOST_STEPS = 5_000  # which take seconds
@@ -184,9 +185,10 @@ def future(
     held = _held(found, do or {}, steps, place)  # (step, column), NaN where nothing is held
     rolls = _Rolls(found, *_latest(found, series), steps, draws, seed)
     standardised = rolls.under_action(held) if do else rolls.of(rolls.models.guarded)
-    values = standardised.astype(np.float64) * found.data.sd + found.data.mean
-    if found.data.course is not None:
-        values = found.data.course.restored(place, values)
+    values = in_data_units(found, place, standardised)
+    correction = rolls.correction(place)
+    if correction is not None:
+        values += np.where(np.isnan(held), correction, 0.0)
     table = pd.DataFrame(
         values.reshape(-1, values.shape[-1]),
         index=_index(found, place, steps, draws),
@@ -226,6 +228,23 @@ class _Rolls:
             following[at] = np.where(is_moved, other, following[at] - change[at])
         return np.where(np.isnan(held), following, held)
 
+    def correction(self, series: int) -> Array | None:
+        """What the outlook adds to the futures of the guarded forecaster, in the data's units."""
+        outlook = None if self.found.causal is None else self.found.causal.outlook
+        if outlook is None:
+            return None
+        guarded = self.models.guarded
+        mean = in_data_units(self.found, series, self._again(0).of(guarded))[0]
+        moved = outlook.centre(mean, outlook.path(series, self.steps)) - mean
+        if not self.draws:
+            return moved[None]
+        tried = in_data_units(self.found, series, self._again(WIDTH_DRAWS).of(guarded))
+        own = in_data_units(self.found, series, self.of(guarded))
+        return np.asarray(moved + (outlook.widening(tried) - 1) * (own - mean))
+
+    def _again(self, draws: int) -> _Rolls:
+        return _Rolls(self.found, self.past, self.domain, self.steps, draws, 0)
+
     def of(self, forecaster: Forecaster, held: Single | None = None) -> Single:
         """The futures that a forecaster tells, (draw or 1, step, column), standardised.
 
@@ -263,6 +282,12 @@ class _Rolls:
         domain = np.full(count, self.domain, dtype=np.int64)
         rolled = roll(forecaster, past, self.steps, happens, domain)
         return means if is_mean else rolled.astype(np.float32)
+
+
+def in_data_units(found: Result, series: int, standardised: Single) -> Array:
+    """Futures (draw, step, column) of a series with what time explains put back."""
+    values = standardised.astype(np.float64) * found.data.sd + found.data.mean
+    return values if found.data.course is None else found.data.course.restored(series, values)
 
 
 def _drawn_evenly(among: int, steps: int, count: int, rng: np.random.Generator) -> Index:

@@ -19,6 +19,7 @@ from forecause.errors import InputError
 from forecause.forecast.choice import PerTargetChoice, PerTargetChoiceSettings
 from forecause.forecast.forecaster import Forecaster
 from forecause.forecast.members import Member, rebuilt
+from forecause.forecast.outlook import Outlook
 
 MOST_RESIDUALS = 2_000  # windows whose residuals are kept for draws
 
@@ -102,6 +103,8 @@ class Causal:
     guarded: CausalForecaster  # of forecasts: the same, or another for some targets
     losses: pd.DataFrame  # per variable: causal, dense, own past, ..., mean; `forecast_by`
     missing_causes: tuple[str, ...] = ()  # targets that the dense one forecasts clearly better
+    outlook: Outlook | None = None  # several steps ahead: what follows the level, and spread
+    trial: CausalForecaster | None = None  # guarded, fitted to the early windows; not saved
 
     @property
     def forecast_by(self) -> tuple[str, ...]:
@@ -125,6 +128,7 @@ class Causal:
             "guarded": guarded,
             "losses": _columns(self.losses.reset_index()),
             "missing_causes": list(self.missing_causes),
+            "outlook": None if self.outlook is None else self.outlook.describe(),
         }
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
@@ -132,7 +136,7 @@ class Causal:
         kept = {f"causal.{name}": values for name, values in self.forecaster.state().items()}
         if self.guarded is not self.forecaster:
             kept |= {f"guarded.{name}": values for name, values in self.guarded.state().items()}
-        return kept
+        return kept if self.outlook is None else kept | self.outlook.arrays()
 
     @classmethod
     def restored(
@@ -149,7 +153,10 @@ class Causal:
         losses = pd.DataFrame(about["losses"]).set_index("variable")
         numbers = [name for name in losses if name != "forecast_by"]
         losses = losses.astype(dict.fromkeys(numbers, float))
-        return cls(forecaster, guarded, losses, tuple(about["missing_causes"]))
+        outlook = about.get("outlook")
+        if outlook is not None:
+            outlook = Outlook.restored(outlook, arrays)
+        return cls(forecaster, guarded, losses, tuple(about["missing_causes"]), outlook)
 
 
 def _columns(table: pd.DataFrame) -> dict[str, list[Any]]:

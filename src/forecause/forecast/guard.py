@@ -21,7 +21,7 @@ from forecause.config.thresholds import thresholds
 from forecause.data.windows import Windows
 from forecause.forecast.causal import Causal, CausalForecaster
 from forecause.forecast.causal_fit import Refit, squares
-from forecause.forecast.forecaster import FitData, Forecaster
+from forecause.forecast.forecaster import FitData, Forecaster, residuals_of
 from forecause.forecast.lasso import Lasso
 from forecause.forecast.linear import Linear, LinearModel
 from forecause.forecast.members import Member
@@ -38,6 +38,7 @@ from forecause.graph.lagged import LaggedGraph
 from forecause.regression.p_values import clearly_better, gain_over_blocks
 
 LEAST_GAIN = 0.005  # of the causal one's loss: a rival's smaller gain is a tie (bench causal)
+TRIAL_RESIDUALS = 500  # late windows whose errors are the noise of a trial's futures
 CAUSAL, DENSE, OWN_PAST, LASSO, MEAN = "causal", "dense", "own past", "lasso", "mean"
 
 Array: TypeAlias = npt.NDArray[np.float64]
@@ -96,6 +97,7 @@ def guard(refit: Refit, dense: Forecaster) -> Causal:
         rivals.guarded(causal, by, {name: comparison.columns(name) for name in set(by)}),
         table,
         comparison.missing_causes(losses),
+        trial=rivals.trial(trial, by),
     )
 
 
@@ -218,6 +220,15 @@ class Rivals:
             size = np.sqrt(np.mean(residuals[:, column] ** 2))
             residuals[:, column] *= np.sqrt(noise) / max(size, 1e-12)
         return CausalForecaster.joined(members, names, residuals, causal.residual_domain)
+
+    def trial(self, causal: CausalForecaster, by: list[str]) -> CausalForecaster:
+        """The same as fitted to the early windows alone, with its errors on the late ones."""
+        members = {CAUSAL: causal, DENSE: self.dense, **self.early}
+        names = [by[v] for v in self.refit.windows.panel.coding.of_column]
+        made = CausalForecaster.joined(members, names, np.zeros((0, len(names))), None)
+        late = self.refit.late.sample(TRIAL_RESIDUALS, np.random.default_rng(0))
+        residuals = residuals_of(made, late).values
+        return CausalForecaster.joined(members, names, residuals, None)
 
     def _fitted(self, name: str, column: int) -> Forecaster:
         """A rival fitted to all windows; of the dense ones those that are solved."""

@@ -57,8 +57,6 @@ def find_season(stretches: Sequence[Array]) -> int:
 
 def autocorrelation(stretches: Sequence[Array], most: int) -> Array:
     """Autocorrelation at the lags 0 .. most, each stretch freed of its linear trend."""
-    from scipy.signal import correlate  # takes long to import
-
     products, pairs = np.zeros(most + 1), np.zeros(most + 1)
     for values in stretches:
         known = np.isfinite(values)
@@ -69,7 +67,8 @@ def autocorrelation(stretches: Sequence[Array], most: int) -> Array:
         centred = np.where(known, values - trend(time), 0.0)
         near = slice(0, min(most + 1, len(values)))
         for sums, x in ((products, centred), (pairs, known.astype(np.float64))):
-            sums[near] += correlate(x, x, method="fft")[len(x) - 1 :][near]
+            waves = np.fft.rfft(x, 2 * len(x))
+            sums[near] += np.fft.irfft(np.abs(waves) ** 2, 2 * len(x))[near]
     covariance = products / np.maximum(pairs, 1.0)
     return covariance / max(covariance[0], np.finfo(float).tiny)
 
