@@ -87,7 +87,9 @@ class Outlook:
     @classmethod
     def restored(cls, about: Mapping[str, Any], arrays: Mapping[str, Any]) -> Outlook:
         """From what `describe` and `arrays` gave."""
-        names = ("share", "paths", "spread", "origins")
         errors = pd.DataFrame(about["errors"]).set_index("variable")
-        kept = (np.asarray(arrays[f"outlook.{name}"], dtype=np.float64) for name in names)
-        return cls(*kept, int(about["season"]), errors)
+        share, paths, spread, origins = (
+            np.asarray(arrays[f"outlook.{name}"], dtype=np.float64)
+            for name in ("share", "paths", "spread", "origins")
+        )
+        return cls(share, paths, spread, origins, int(about["season"]), errors)

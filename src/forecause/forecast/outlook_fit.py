@@ -216,7 +216,7 @@ class _Judged:
     def spread(self, share: Array) -> tuple[Array, Array]:
         """The size of errors (step, column), and independent origins (step,)."""
         errors = self.mixed(share)
-        known = ~np.isnan(errors).all(0)
+        known = np.asarray(~np.isnan(errors).all(0))
         size = np.full(known.shape, np.nan)
         count = (~np.isnan(errors).all(2)).sum(0) / np.arange(1, known.shape[0] + 1)
         for step, origins in enumerate(np.maximum(count, 1)):
