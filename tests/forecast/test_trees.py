@@ -4,7 +4,8 @@ import numpy as np
 
 import forecause as fc
 from fitted import fit_forecaster
-from forecause.forecast.boosted_trees import BoostedTrees, grown, held_out_rows
+from forecause.forecast import boosted_trees
+from forecause.forecast.boosted_trees import grown, held_out_rows
 from systems import edge_set, windows_of
 
 
@@ -16,15 +17,29 @@ def gated(rows=2000, seed=0):
 
 
 def test_its_forecast_is_that_of_scikit_learn():
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
     windows = windows_of(gated(), 2)
     model = fit_forecaster("trees", windows).forecaster.member_of(2)
     early = windows.split(0.2)[0]
     batch = early.draw(np.arange(len(early)))
     inputs = batch.past.reshape(len(batch), -1).astype(np.float64)
-    expected = grown(inputs, batch.target[:, 2].astype(np.float64), held_out_rows(len(inputs)), 0)
-    found = model.forecast(batch)[:, 2]
-    np.testing.assert_allclose(found, expected.predict(inputs), atol=1e-4)
-    assert np.corrcoef(found, batch.target[:, 2])[0, 1] > 0.8
+    target, late = batch.target[:, 2].astype(np.float64), held_out_rows(len(inputs))
+    expected = HistGradientBoostingRegressor(
+        learning_rate=boosted_trees.RATE,
+        max_leaf_nodes=boosted_trees.LEAVES,
+        max_iter=boosted_trees.MOST_TREES,
+        max_bins=boosted_trees.BINS,
+        min_samples_leaf=boosted_trees.LEAST_LEAF,
+        early_stopping=True,
+        n_iter_no_change=boosted_trees.PATIENCE,
+        validation_fraction=None,
+    ).fit(inputs[~late], target[~late], X_val=inputs[late], y_val=target[late])
+    own = grown(inputs, target, np.arange(inputs.shape[1]), late)
+    np.testing.assert_allclose(own.predict(inputs), expected.predict(inputs), atol=1e-6)
+    forecast = model.forecast(batch)[:, 2]
+    np.testing.assert_allclose(forecast, expected.predict(inputs), atol=1e-4)
+    assert np.corrcoef(forecast, target)[0, 1] > 0.8
 
 
 def test_it_finds_a_gate_by_its_own_tests_and_is_loaded_with_the_same_forecast(tmp_path):
@@ -51,7 +66,7 @@ def test_what_an_input_does_is_read_from_the_trees_that_split_by_it():
     inputs = rng.normal(size=(600, 6))
     target = inputs[:, 1] * inputs[:, 4] + 0.3 * rng.normal(size=600)
     reads = np.array([1, 2, 4])
-    trees = BoostedTrees(reads, grown(inputs[:, reads], target, held_out_rows(600), 0))
+    trees = grown(inputs, target, reads, held_out_rows(600))
     moved = inputs.copy()
     moved[:, 4] += rng.normal(size=600)
     own = trees.part(inputs, np.array([4])) - trees.part(moved, np.array([4]))

@@ -263,7 +263,6 @@ def _tests(
         context.fdr,
         context.fdr_if_weak,
         context.head,
-        context.seed,
         context.effort,
         context.progress,
         context.refits,

@@ -1,60 +1,192 @@
-"""Gradient-boosted trees on the inputs that matter, and their stack with the dictionary."""
+"""Gradient-boosted trees on the inputs that matter, and their stack with the dictionary.
+
+The method is that of scikit-learn's HistGradientBoostingRegressor, whose trees cannot be looked
+into: inputs are put into bins of equal counts, each tree splits the leaf whose squared error falls
+most, and growing ends once held-out rows are not forecast better any more.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from forecause.forecast.predictor import HasTerms, Predictor, part_of
-from forecause.work_sharing import one_thread
-
-if TYPE_CHECKING:  # nothing else needs scikit-learn, and importing it takes long
-    from sklearn.ensemble import HistGradientBoostingRegressor
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 RATE = 0.15
 LEAVES = 15
+NODES = 2 * LEAVES - 1  # of one tree
 MOST_TREES = 100
 BINS = 63  # of an input's values
 PATIENCE = 4  # trees without a gain before growing stops
+LEAST_LEAF = 20  # rows
+LEAST_GAIN = 1e-7  # of half the mean squared error on held-out rows, that counts as one
 HELD_OUT_STRETCHES = 4  # of which one, spread over time, tells when to stop and how to stack
 LEAST_WEIGHT = 0.15  # of a learner in the stack; below, the other stands alone
-LEAST_LEAF = 20  # rows
 
 
 @dataclass(frozen=True, eq=False)
 class BoostedTrees:
-    """Histogram trees that read some columns of the inputs."""
+    """Trees as tables of nodes, numbered from each root on; a leaf is its own child."""
 
-    reads: Index
-    model: HistGradientBoostingRegressor
+    reads: Index  # (read,) the input columns that they were grown on
+    gains: Array  # (read,) by how much splits lowered the sum of squared errors
+    intercept: float
+    inputs: Index  # (tree, node) the input column of a split
+    thresholds: Array  # (tree, node), left if not above; infinite for leaves
+    branches: Index  # (tree, node, 2)
+    values: Array  # (tree, node) of leaves
 
     def predict(self, inputs: Array) -> Array:
         """(row,) of inputs (row, input)."""
-        return np.asarray(self.model.predict(inputs[:, self.reads]), dtype=np.float64)
+        return self.intercept + self._sum(inputs, range(len(self.inputs)))
 
     def part(self, inputs: Array, columns: Index) -> Array:
         """The sum (row,) of the trees that split by any of some columns."""
-        read, wanted = inputs[:, self.reads], set(columns.tolist())
-        total = np.zeros(len(inputs))
-        categories = self.model._bin_mapper.make_known_categories_bitsets()
-        for (tree,), split_by in zip(self.model._predictors, self._split_by, strict=True):
-            if not wanted.isdisjoint(split_by):
-                total += tree.predict(read, *categories, 1)
+        splits = np.isin(self.inputs, columns) & np.isfinite(self.thresholds)
+        return self._sum(inputs, np.flatnonzero(splits.any(1)).tolist())
+
+    def _sum(self, inputs: Array, trees: Iterable[int]) -> Array:
+        """What some trees add up to, each row passed down to its leaf."""
+        columns, total = np.ascontiguousarray(inputs.T), np.zeros(len(inputs))
+        for tree in trees:
+            waiting = [(0, np.arange(len(inputs)))]
+            while waiting:
+                node, rows = waiting.pop()
+                low, high = self.branches[tree, node].tolist()
+                if low == high:
+                    total[rows] += self.values[tree, node]
+                    continue
+                above = columns[self.inputs[tree, node]][rows] > self.thresholds[tree, node]
+                waiting += [(low, rows[~above]), (high, rows[above])]
         return total
 
-    @cached_property
-    def _split_by(self) -> list[frozenset[int]]:
-        """The columns of the inputs that every tree splits by."""
-        nodes = (tree.nodes for (tree,) in self.model._predictors)
-        inner = (own["feature_idx"][own["is_leaf"] == 0] for own in nodes)
-        return [frozenset(self.reads[places].tolist()) for places in inner]
+
+def grown(
+    inputs: Array, target: Array, reads: Index, late: Mask, most: int = MOST_TREES
+) -> BoostedTrees:
+    """At most `most` trees of some columns of inputs (row, input), grown as long as that helps on
+    the rows that `late` (row,) marks, which are not learned from."""
+    inputs = inputs[:, reads]
+    cuts = [_cuts(column) for column in inputs[~late].T]
+    codes = np.stack([np.searchsorted(c, x) for c, x in zip(cuts, inputs.T, strict=True)], axis=1)
+    intercept = float(target[~late].mean())
+    left = target - intercept  # (row,) not yet explained
+    losses, trees = [float(np.mean(left[late] ** 2)) / 2], list[_Tree]()
+    while len(trees) < most and not _has_stalled(losses):
+        tree = _Tree(codes, left, late)
+        trees.append(tree)
+        left = left - tree.fitted
+        losses.append(float(np.mean(left[late] ** 2)) / 2)
+    return _tables(reads, intercept, trees, cuts)
+
+
+def _cuts(column: Array) -> Array:
+    """Values between the bins of an input, at most BINS - 1; a cut belongs to the bin below it."""
+    distinct = np.unique(column)
+    if len(distinct) <= BINS:
+        return np.asarray((distinct[:-1] + distinct[1:]) / 2)
+    shares = np.linspace(0, 100, BINS + 1)[1:-1]
+    return np.unique(np.percentile(column, shares, method="averaged_inverted_cdf"))
+
+
+def _has_stalled(losses: list[float]) -> bool:
+    """Whether the last trees brought no progress on held-out rows."""
+    if len(losses) <= PATIENCE:
+        return False
+    return min(losses[-PATIENCE:]) >= losses[-PATIENCE - 1] - LEAST_GAIN
+
+
+@dataclass(eq=False)
+class _Leaf:
+    """A leaf while its tree grows: its rows, their sums by bin, and its best split."""
+
+    node: int
+    rows: Index  # learned from
+    held_out: Index
+    count: Array  # (input, bin) of rows
+    total: Array  # (input, bin) sums of what is to be explained
+    gain: float = field(init=False)
+    input: int = field(init=False)
+    bin: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        """The split that lowers the squared error most, and leaves enough rows on both sides."""
+        below, sums = self.count.cumsum(1), self.total.cumsum(1)
+        above, rest = below[:, -1:] - below, sums[:, -1:] - sums
+        enough = np.minimum(below, above) >= LEAST_LEAF
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gains = sums**2 / below + rest**2 / above - sums[:, -1:] ** 2 / below[:, -1:]
+        gains = np.where(enough, gains, -np.inf)
+        self.input, self.bin = (int(i) for i in np.unravel_index(gains.argmax(), gains.shape))
+        self.gain = float(gains[self.input, self.bin])
+
+
+class _Tree:
+    """Grown leaf by leaf; `fitted` (row,) is what it says of all rows."""
+
+    def __init__(self, codes: Index, left: Array, late: Mask) -> None:
+        self.left, self.width = left, codes.shape[1]
+        self.codes = codes
+        self.places = codes + BINS * np.arange(self.width)  # of a row's values among all bins
+        self.splits: list[tuple[int, int, int, float]] = []  # node, input, bin, gain
+        rows, held_out = np.flatnonzero(~late), np.flatnonzero(late)
+        leaves = [_Leaf(0, rows, held_out, *self._sums(rows))]
+        while len(leaves) < LEAVES:
+            best = max(leaves, key=lambda leaf: leaf.gain)
+            if best.gain <= 0:
+                break
+            leaves.remove(best)
+            leaves += self._halves(best)
+        self.fitted, self.values = np.zeros(len(left)), dict[int, float]()
+        for leaf in leaves:
+            value = RATE * float(left[leaf.rows].mean())
+            self.values[leaf.node] = value
+            self.fitted[leaf.rows] = self.fitted[leaf.held_out] = value
+
+    def _sums(self, rows: Index) -> tuple[Array, Array]:
+        """Count and sum (input, bin) of some rows."""
+        places = self.places[rows].ravel()
+        weights = np.repeat(self.left[rows], self.width)
+        size = BINS * self.width
+        count = np.bincount(places, minlength=size).astype(np.float64)
+        total = np.bincount(places, weights, minlength=size).astype(np.float64)
+        return count.reshape(self.width, BINS), total.reshape(self.width, BINS)
+
+    def _halves(self, leaf: _Leaf) -> list[_Leaf]:
+        """The two leaves of a split; the sums of the larger one are what the smaller one leaves."""
+        node = 2 * len(self.splits) + 1  # of the lower half; the upper one follows
+        self.splits.append((leaf.node, leaf.input, leaf.bin, leaf.gain))
+        column = self.codes[:, leaf.input]
+        is_low, is_low_out = (column[rows] <= leaf.bin for rows in (leaf.rows, leaf.held_out))
+        low, high = leaf.rows[is_low], leaf.rows[~is_low]
+        low_out, high_out = leaf.held_out[is_low_out], leaf.held_out[~is_low_out]
+        count, total = self._sums(low if len(low) <= len(high) else high)
+        others = leaf.count - count, leaf.total - total
+        own, rest = ((count, total), others) if len(low) <= len(high) else (others, (count, total))
+        return [_Leaf(node, low, low_out, *own), _Leaf(node + 1, high, high_out, *rest)]
+
+
+def _tables(reads: Index, intercept: float, trees: list[_Tree], cuts: list[Array]) -> BoostedTrees:
+    """The trees as tables."""
+    size = (len(trees), NODES)
+    inputs, values = np.zeros(size, dtype=np.int64), np.zeros(size)
+    thresholds, gains = np.full(size, np.inf), np.zeros(len(cuts))
+    branches = np.zeros((*size, 2), dtype=np.int64)
+    for place, tree in enumerate(trees):
+        for node, value in tree.values.items():
+            values[place, node], branches[place, node] = value, node
+        for number, (node, column, cut, gain) in enumerate(tree.splits):
+            inputs[place, node], thresholds[place, node] = reads[column], cuts[column][cut]
+            branches[place, node] = 2 * number + 1, 2 * number + 2
+            gains[column] += gain
+    return BoostedTrees(reads, gains, intercept, inputs, thresholds, branches, values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +224,7 @@ def held_out_rows(rows: int) -> npt.NDArray[np.bool_]:
 
 
 def stacked_with_trees(
-    first: Predictor, held_out_forecast: Array, inputs: Array, target: Array, seed: int
+    first: Predictor, held_out_forecast: Array, inputs: Array, target: Array
 ) -> Predictor:
     """The stack of a predictor and trees on the same inputs, or the predictor if trees add nothing.
 
@@ -100,7 +232,7 @@ def stacked_with_trees(
     says of them.
     """
     late = held_out_rows(len(inputs))
-    trees = BoostedTrees(first.reads, grown(inputs[:, first.reads], target, late, seed))
+    trees = grown(inputs, target, first.reads, late)
     errors = target[late] - held_out_forecast
     gained = trees.predict(inputs[late]) - held_out_forecast
     weight = float(np.clip(errors @ gained / max(float(gained @ gained), 1e-12), 0.0, 1.0))
@@ -109,27 +241,3 @@ def stacked_with_trees(
     if weight > 1 - LEAST_WEIGHT:
         return trees
     return Stack((first, trees), (1 - weight, weight))
-
-
-def grown(
-    inputs: Array, target: Array, late: npt.NDArray[np.bool_], seed: int, most: int = MOST_TREES
-) -> HistGradientBoostingRegressor:
-    """At most `most` trees, grown as long as that helps on the rows that `late` (row,) marks.
-
-    These are not learned from.
-    """
-    from sklearn.ensemble import HistGradientBoostingRegressor
-
-    model = HistGradientBoostingRegressor(
-        learning_rate=RATE,
-        max_leaf_nodes=LEAVES,
-        max_iter=most,
-        max_bins=BINS,
-        min_samples_leaf=LEAST_LEAF,
-        early_stopping=True,
-        n_iter_no_change=PATIENCE,
-        validation_fraction=None,
-        random_state=seed,
-    )
-    with one_thread():  # of the pool that came with the import
-        return model.fit(inputs[~late], target[~late], X_val=inputs[late], y_val=target[late])

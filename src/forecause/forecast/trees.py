@@ -1,19 +1,25 @@
 """Gradient-boosted trees, one ensemble per target, on the inputs that matter.
 
-scikit-learn grows them; what is kept are the nodes as tables of numbers, followed by a few lines of
-our own, so a saved run holds no foreign objects.
+Everything that is fitted is a table of nodes, so a saved run holds numbers alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from forecause.config import PLAIN_READOUTS
-from forecause.forecast.boosted_trees import LEAVES, MOST_TREES, grown, held_out_rows
+from forecause.forecast.boosted_trees import (
+    LEAVES,
+    MOST_TREES,
+    NODES,
+    BoostedTrees,
+    grown,
+    held_out_rows,
+)
 from forecause.forecast.forecaster import (
     STEP,
     FitData,
@@ -26,7 +32,6 @@ from forecause.forecast.members import by_domain
 from forecause.forecast.rules import PLAIN, Rules
 from forecause.work_sharing import parallel_map
 
-NODES = 2 * LEAVES - 1  # of one tree
 DEPTH = LEAVES - 1  # steps from its root to its farthest leaf
 MOST_READ = 20  # inputs of a target
 MOST_FIRST_TREES = 30  # that tell which inputs these are
@@ -121,52 +126,25 @@ class TreesModel(Forecaster):
         late = held_out_rows(len(inputs))
         allowed = self.allowed.reshape(self.n_variables, -1)
         columns = fit_data.columns or range(self.n_variables)
-        common = inputs, targets, late, allowed, fit_data.seed
-        for target, (model, reads) in zip(
-            columns, parallel_map(_grown_for, common, columns), strict=True
-        ):
+        common = inputs, targets, late, allowed
+        for target, trees in zip(columns, parallel_map(_grown_for, common, columns), strict=True):
             fit_data.progress.step("growing trees", target / self.n_variables)
-            if len(reads):
-                self._set(target, model, reads)
-            else:
+            if trees is None:
                 self.intercept[target] = targets[:, target].mean()
+                continue
+            self.intercept[target], own = trees.intercept, slice(len(trees.inputs))
+            self.inputs[target, own], self.branches[target, own] = trees.inputs, trees.branches
+            self.thresholds[target, own], self.values[target, own] = trees.thresholds, trees.values
         self.estimate_noise(fit_data.held_out)
-
-    def _set(self, target: int, model: Any, reads: Index) -> None:
-        """Take over the nodes of a target's trees, which read some of the inputs."""
-        self.intercept[target] = float(np.ravel(model._baseline_prediction)[0])
-        for tree, nodes in enumerate(_nodes(model)):
-            is_leaf, own = nodes["is_leaf"].astype(bool), slice(len(nodes))
-            children = np.stack([nodes["left"], nodes["right"]], axis=1).astype(np.int64)
-            children[is_leaf] = np.flatnonzero(is_leaf)[:, None]
-            feature = nodes["feature_idx"].clip(0, len(reads) - 1)
-            self.inputs[target, tree, own] = np.where(is_leaf, 0, reads[feature])
-            self.thresholds[target, tree, own] = np.where(is_leaf, np.inf, nodes["num_threshold"])
-            self.branches[target, tree, own] = children
-            self.values[target, tree, own] = np.where(is_leaf, nodes["value"], 0.0)
 
 
 def _grown_for(
-    common: tuple[Array, Array, npt.NDArray[np.bool_], npt.NDArray[np.bool_], int], target: int
-) -> tuple[Any, npt.NDArray[np.int64]]:
-    """The trees of one target and the inputs that they read, which may be none."""
-    inputs, targets, late, allowed, seed = common
+    common: tuple[Array, Array, npt.NDArray[np.bool_], npt.NDArray[np.bool_]], target: int
+) -> BoostedTrees | None:
+    """The trees of one target, None where it may read no input."""
+    inputs, targets, late, allowed = common
     reads = np.flatnonzero(allowed[target])
     if len(reads) > MOST_READ:
-        first = grown(inputs[:, reads], targets[:, target], late, seed, MOST_FIRST_TREES)
-        reads = np.sort(reads[np.argsort(-_gains(first, len(reads)))[:MOST_READ]])
-    return (grown(inputs[:, reads], targets[:, target], late, seed) if len(reads) else None), reads
-
-
-def _nodes(model: Any) -> list[npt.NDArray[Any]]:
-    """The table of nodes of every tree."""
-    return [predictors[0].nodes for predictors in model._predictors]
-
-
-def _gains(model: Any, inputs: int) -> Array:
-    """What splits by each input gained, (input,)."""
-    gains = np.zeros(inputs)
-    for nodes in _nodes(model):
-        inner = nodes[~nodes["is_leaf"].astype(bool)]
-        np.add.at(gains, inner["feature_idx"].astype(np.int64), inner["gain"])
-    return gains
+        first = grown(inputs, targets[:, target], reads, late, MOST_FIRST_TREES)
+        reads = np.sort(reads[np.argsort(-first.gains)[:MOST_READ]])
+    return grown(inputs, targets[:, target], reads, late) if len(reads) else None

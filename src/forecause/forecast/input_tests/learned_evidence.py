@@ -111,7 +111,6 @@ def learned_evidence(
     own_lags: Sequence[Index],
     rows: Index,
     max_lag: int,
-    seed: int = 0,
 ) -> LearnedEvidence:
     """Fit learners on two parts of time and test every candidate on the other part.
 
@@ -120,7 +119,7 @@ def learned_evidence(
     of the panel, so that nothing is learned from a past that is tested on.
     """
     folds = time_folds(rows, max_lag)
-    common = (inputs, targets, candidates, own_lags, seed)
+    common = (inputs, targets, candidates, own_lags)
     fits = tuple(parallel_map(_fit_to, common, [fold.train for fold in folds]))
     predictors = [fit.predictors for fit in fits]
     is_rich = np.array([any(map(_is_rich, pair)) for pair in zip(*predictors, strict=True)])
@@ -135,11 +134,9 @@ def learned_evidence(
     )
 
 
-def _fit_to(
-    common: tuple[Array, Array, InputGroups, Sequence[Index], int], rows: Index
-) -> FoldFits:
-    inputs, targets, candidates, own_lags, seed = common
-    return fit_fold(inputs[rows], targets[rows], candidates, own_lags, seed)
+def _fit_to(common: tuple[Array, Array, InputGroups, Sequence[Index]], rows: Index) -> FoldFits:
+    inputs, targets, candidates, own_lags = common
+    return fit_fold(inputs[rows], targets[rows], candidates, own_lags)
 
 
 def fit_fold(
@@ -147,7 +144,6 @@ def fit_fold(
     targets: Array,
     candidates: InputGroups,
     own_lags: Sequence[Index],
-    seed: int,
 ) -> FoldFits:
     """All learners on inputs (row, input) and targets (row, target)."""
     additive = AdditiveModels(inputs, targets, candidates)
@@ -157,24 +153,22 @@ def fit_fold(
     search.scan_target_minus_own_past(extra_pair_scans())
     search.scan_target_minus_own_past(extra_triple_scans(), only_rich=True)
     extended = search.models()
-    predictors = _stacked(extended, inputs, targets, seed)
+    predictors = _stacked(extended, inputs, targets)
     before = list(predictors)  # the extra scans
     changed = [
         t for t, (old, new) in enumerate(zip(plain, extended, strict=True)) if new is not old
     ]
-    again = _stacked([plain[t] for t in changed], inputs, targets[:, changed], seed)
+    again = _stacked([plain[t] for t in changed], inputs, targets[:, changed])
     for target, predictor in zip(changed, again, strict=True):
         before[target] = predictor
     return FoldFits(additive, before, predictors)
 
 
-def _stacked(
-    models: Sequence[DictionaryFit], inputs: Array, targets: Array, seed: int
-) -> list[Predictor]:
+def _stacked(models: Sequence[DictionaryFit], inputs: Array, targets: Array) -> list[Predictor]:
     """Each model with trees, where these help; without any joint function they only blur."""
     late = held_out_rows(len(inputs))
     return [
-        stacked_with_trees(m, m.forecast_of(late, inputs, y), inputs, y, seed) if m.atoms else m
+        stacked_with_trees(m, m.forecast_of(late, inputs, y), inputs, y) if m.atoms else m
         for m, y in zip(models, targets.T, strict=True)
     ]
 

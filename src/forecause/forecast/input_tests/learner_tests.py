@@ -75,7 +75,7 @@ def _parts(request: TestRequest, data: TestedWindows) -> list[_Part]:
         own = learned_of[(open_inputs[learned_of] == kind).all(1)]
         groups = np.flatnonzero(kind)
         targets = data.targets[:, coding.first[own]]
-        parts.append(_Part(data.of_groups(groups), targets, own, groups, request.seed))
+        parts.append(_Part(data.of_groups(groups), targets, own, groups))
     return [part for part in parts if part.found_nonlinear_terms]
 
 
@@ -95,7 +95,7 @@ class _Part:
     """The learner of targets that may have the same inputs."""
 
     def __init__(
-        self, data: TestedWindows, targets: Array, variables: Index, groups: Index, seed: int
+        self, data: TestedWindows, targets: Array, variables: Index, groups: Index
     ) -> None:
         """Targets (row, target) are these variables; groups (own,) number the inputs among all."""
         self.data, self.targets, self.variables, self.groups = data, targets, variables, groups
@@ -105,7 +105,7 @@ class _Part:
         self.layout = Layout(place[data.variable], data.lag)
         own_lags = [self.layout.own(t) for t in range(len(variables))]
         self.learned: LearnedEvidence = learned_evidence(
-            data.inputs, targets, data.groups, own_lags, data.rows, data.past_shape[0], seed
+            data.inputs, targets, data.groups, own_lags, data.rows, data.past_shape[0]
         )
 
     @property

@@ -44,7 +44,6 @@ class TestRequest:
     fdr: float = 0.05  # the accepted share of false edges
     fdr_if_weak: float = 0.05  # the same where the links are weak ones
     head: str = "mse"  # whether effects on the variance count, too
-    seed: int = 0
     effort: float = 1.0
     progress: Progress = QUIET
     refits: Refits | None = None  # of the forecaster that was asked for, if it is no closed form
