@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import r2_score
+from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import estimator_checks
@@ -106,3 +108,24 @@ def test_scikit_learns_checks_that_make_sense_for_series():
             estimator, check = checks[name]
             check(estimator)
     assert len(run) >= 10
+
+
+def test_a_grid_search_compares_forecasters_by_their_forecasts():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=600)
+    y = np.r_[0, x[:-1] ** 2] + 0.3 * rng.normal(size=600)  # a line sees nothing of it
+    table = pd.DataFrame({"x": x, "y": y})
+    search = GridSearchCV(
+        fc.CausalDiscovery(max_lag=1),
+        {"forecaster": ["linear", "additive"]},
+        cv=TimeSeriesSplit(2),
+    ).fit(table)
+    assert search.best_params_ == {"forecaster": "additive"}
+    assert search.best_score_ > 0.2
+
+
+def test_the_score_is_the_mean_r2_of_the_forecasts():
+    table = fc.simulate(nodes=3, max_lag=1, rows=300, seed=3).frame()
+    found = fc.CausalDiscovery(max_lag=1, forecaster="linear").fit(table)
+    ahead = found.predict(table)[1:]
+    assert found.score(table) == pytest.approx(r2_score(table.to_numpy()[1:], ahead))

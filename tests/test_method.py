@@ -12,6 +12,8 @@ from forecause.networks.settings import DeepTransformer, Transformer
 from forecause.regression import p_values
 from systems import CHAIN_EDGES, bent_chain, chain, edge_set
 
+EDGE = ["source", "target", "lag"]
+
 
 def table(values, names="abc"):
 
@@ -275,3 +277,58 @@ def test_a_variable_that_nothing_may_drive_has_no_cause(rows, rule):
     edges = found.graph.edges
     assert "a" not in set(edges["target"])
     assert (("b", "c") in zip(edges["source"], edges["target"], strict=True)) == (rule != "* <- *")
+
+
+@pytest.fixture(scope="module")
+def chain_run():
+    return fc.discover(table(chain(600)), 2, forecaster="linear")
+
+
+def test_a_run_is_read_again_as_discover_would_read_it_without_training(chain_run, monkeypatch):
+    rule, asked = fc.TopK(2), {"forecaster": "linear", "readout": "input-gradient"}
+    whole = fc.discover(table(chain(600)), 2, select=rule, **asked)
+    monkeypatch.setattr("forecause.method.fit_all", None)  # nothing is fitted from here on
+    again = chain_run.reread(readout="input-gradient", select=rule)
+    pd.testing.assert_frame_equal(again.graph.edges[EDGE], whole.graph.edges[EDGE])
+    np.testing.assert_allclose(again.relevance["relevance"], whole.relevance["relevance"])
+    assert again.causal is None
+    assert "read anew" in again.simulate_do({"a": 1.0}, 2).attrs["caveat"]
+
+
+def test_another_error_rate_is_read_from_the_same_tests(chain_run):
+    strict = chain_run.reread(fdr=1e-12)
+    assert (strict.graph.edges["q_value"] <= 1e-12).all()
+    assert len(strict.graph) < len(chain_run.reread(fdr=0.5).graph)
+    assert strict.config.edges.fdr == 1e-12
+
+
+def test_edges_without_tests_cannot_be_read_by_tests(chain_run):
+    with pytest.raises(fc.InputError, match="tested no input"):
+        chain_run.reread(select=fc.TopK(1)).reread(select="fdr")
+
+
+def test_lrp_of_a_closed_form_says_what_it_is():
+    run = fc.discover(table(chain(300)), 2, forecaster="linear", readout="lrp")
+    assert any("the readout lrp is input x gradient" in note for note in run.data.notes)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda: fc.MLP(hiden=64), "no setting of MLP: 'hiden'; did you mean 'hidden'"),
+        (lambda: fc.MLP(hidden="wide"), "The setting hidden='wide'"),
+    ],
+)
+def test_a_misspelt_setting_of_a_forecaster_is_told_with_the_nearest_name(wrong, said):
+    with pytest.raises(fc.InputError, match=said):
+        wrong()
+
+
+def test_what_is_held_is_shown_as_given_and_must_be_given_by_name(chain_run):
+    held = chain_run.simulate_do({"a": 0, "b": [0.1, 0.2, 0.3]}, 3)
+    assert held["a"].tolist() == [0.0] * 3
+    assert held["b"].tolist() == [0.1, 0.2, 0.3]
+    drawn = chain_run.simulate_do({"b": [0.1, 0.2, 0.3]}, 3, draws=4)
+    assert drawn["b"].tolist() == [0.1, 0.2, 0.3] * 4
+    with pytest.raises(fc.InputError, match="must be given by name"):
+        chain_run.simulate_do("oil=3", 2)

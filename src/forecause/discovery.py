@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import pandas as pd
 import xarray as xr
 
-from forecause.config import ForecasterSpec, InstantaneousName
+from forecause.config import (
+    ForecasterSpec,
+    InstantaneousName,
+    ReadoutName,
+    RuleName,
+    SelectionRule,
+)
 from forecause.diagnostics.power import Learned, Power, measure_power, noise_sd
 from forecause.effects.attribution import attribution_of_run
 from forecause.effects.changes import Changes, changed
@@ -152,6 +158,23 @@ class Discovery(Result):
         A variable of labels is held at a level; in a draw, one of its columns is 1.
         """
         return future(self, steps, series, do, draws, seed)
+
+    def reread(
+        self,
+        *,
+        readout: ReadoutName | None = None,
+        select: RuleName | SelectionRule | None = None,
+        fdr: float | None = None,
+        data: Any = None,
+    ) -> Discovery:
+        """This run with edges by another readout, rule or error rate; nothing is trained again.
+
+        The forecaster and its tests stay as they are; there is no causal forecaster of the new
+        edges. A run that was loaded reads its data again from where it came from, or from `data`.
+        """
+        from forecause.method import reread
+
+        return reread(self, {"readout": readout, "select": select, "fdr": fdr}, data)
 
     @one_thread()
     def refine(

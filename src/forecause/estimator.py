@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from forecause.config import ForecasterName, ForecasterSpec, RuleName, SelectionRule
+from forecause.errors import InputError
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -134,6 +135,22 @@ class CausalDiscovery(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             numbers = panel.coding.numeric_columns
             found[1:, numbers] += panel.values[:-1, numbers]
         return found
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """How much of the variables' variance the one-step forecasts explain: R², their mean.
+
+        Compare settings with it, on later rows than those of `fit`: `GridSearchCV(...,
+        cv=TimeSeriesSplit(3))`. A better forecast is not always a better graph.
+        """
+        forecast = self.predict(X)
+        truth = np.asarray(self.run_.panel_of(X).values, dtype=np.float64)
+        known = np.isfinite(forecast).all(1) & np.isfinite(truth).all(1)
+        if known.sum() < 2:
+            raise InputError("There are too few rows without gaps to score forecasts on.")
+        error = ((truth - forecast)[known] ** 2).sum(0)
+        around = ((truth[known] - truth[known].mean(0)) ** 2).sum(0)
+        varying = around > 0
+        return float((1 - error[varying] / around[varying]).mean())
 
     def _checked(self, X: Any, reset: bool) -> None:
         """Remember, or compare, the number and names of the columns, as scikit-learn does."""

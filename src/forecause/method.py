@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
@@ -43,6 +43,7 @@ from forecause.edges.reading import (
     usual_fdr,
     with_final_fdr,
 )
+from forecause.edges.reading import reread as read_again
 from forecause.edges.summary_tests import summary_edges
 from forecause.effects.intervals import with_effects
 from forecause.errors import ForecauseWarning, InputError
@@ -192,6 +193,7 @@ def run_method(data: Any, config: Config, run: Run) -> Discovery:
     """All stages of the method, each one call."""
     read = Panel.of(data, **config.data.reading)
     config = config.with_options(**read.reading)
+    note_readout(config, run)
     left = take_out_time(read, config, run)
     config = choose_max_lag(left, config, run)
     panel, regimes = split_domains(left, config, run)
@@ -235,6 +237,44 @@ def run_method(data: Any, config: Config, run: Run) -> Discovery:
     )
 
 
+@one_thread()
+def reread(found: Discovery, asked: Mapping[str, Any], data: Any = None) -> Discovery:
+    """A finished run with another readout, rule or error rate; nothing is fitted again."""
+    if found.graph.domains:
+        raise InputError("A run with domains cannot be read again; call discover.")
+    kept = found.config.changed()
+    if asked.get("select") is not None:  # what belonged to the rule before
+        kept = {name: value for name, value in kept.items() if name not in ("k", "by", "fdr")}
+    config = Config(**kept | {name: value for name, value in asked.items() if value is not None})
+    if config.edges.tested and not found.config.edges.tested:
+        raise InputError(
+            f"The run chose its edges by {found.config.edges.select} and tested no input; call "
+            "discover for edges that are chosen by tests."
+        )
+    windows = found.windows
+    if windows is None:
+        windows = Windows.of(found.deseasonalised_panel(data), found.graph.max_lag)
+    candidates = Candidates.of(config.edges, found.graph.variables, found.graph.max_lag)
+    run = Run()
+    with using(config.thresholds):
+        context = reading_context(config, candidates, UNLIMITED, len(windows), None, run)
+        known = found.relevance
+        if config.edges.readout != found.config.edges.readout:
+            known = read_again(known, found.forecaster, windows, context)
+        graph = choose_edges(Statistics(known, tuple(found.losses["chosen"])), context)
+        graph = with_grades(graph, lambda part: doubted_edges(found.findings, part))
+        graph = with_effects(graph, windows, context.fdr if config.edges.tested else None)
+    return replace(
+        found,
+        graph=replace(graph, summary=found.graph.summary if config.edges.tested else None),
+        relevance=known,
+        config=config,
+        causal=None,
+        evidence={},
+        measured_power=None,
+    )
+
+
 def take_out_time(panel: Panel, config: Config, run: Run) -> Panel:
     """The panel without the cycles, trends and level shifts that time alone explains."""
     run.progress.step("looking for seasons and trends", 0.0)
@@ -242,6 +282,15 @@ def take_out_time(panel: Panel, config: Config, run: Run) -> Panel:
     if left.course is not None:
         run.notes.append(left.course.sentence)
     return left
+
+
+def note_readout(config: Config, run: Run) -> None:
+    """Say what LRP is of a forecaster without layers, which has no rules for it."""
+    readout = config.edges.readout
+    if "lrp" in readout and not isinstance(config.spec, TrainedSettings):
+        run.notes.append(
+            f"Of a forecaster that is no network, the readout {readout} is input x gradient."
+        )
 
 
 def choose_max_lag(panel: Panel, config: Config, run: Run) -> Config:

@@ -25,7 +25,7 @@ def path(run, tmp_path_factory):
 
 @pytest.fixture
 def page(open_page, path):
-    return open_page(path)
+    return open_page(path, "#selfs=1")
 
 
 def edge_count(page) -> int:
@@ -96,6 +96,13 @@ def test_filters_by_confidence_lag_and_self_links(page, run):
     assert edge_count(page) == 3
     page.click("#extra")
     assert edge_count(page) == 3 + 9  # of 18 candidates 6 are links to itself
+
+
+def test_links_to_itself_are_shown_when_asked_for(open_page, path):
+    page = open_page(path)
+    assert edge_count(page) == 3
+    page.click("#selfs")
+    assert edge_count(page) == 4
 
 
 def test_clicking_an_arrow_shows_its_evidence(page, run):
@@ -210,7 +217,7 @@ def test_the_hash_keeps_the_state(page, open_page, path):
     assert again.evaluate("forecause.state.shape") == "time"
     assert again.inner_text("#panel-title") == "a raises b"
     nonsense = open_page(path, "#view=99&shape=cube&floor=x&focus=nobody&edge=%7B")
-    assert edge_count(nonsense) == 4
+    assert edge_count(nonsense) == 3
 
 
 def test_the_keyboard_steps_zooms_and_clears(page):
@@ -244,7 +251,8 @@ def test_variables_can_be_dragged(page):
 
 
 def test_names_stay_text(open_page, tmp_path):
-    page = open_page(with_domains(three_variables(NASTY)).report(tmp_path / "nasty.html"))
+    path = with_domains(three_variables(NASTY)).report(tmp_path / "nasty.html")
+    page = open_page(path, "#selfs=1")
     assert page.locator("script").count() == 2
     assert set(column(page, 1)) == set(NASTY)
     click_on(page, "variable", NASTY[0])
@@ -257,7 +265,7 @@ def test_names_stay_text(open_page, tmp_path):
 
 
 def test_domains_have_tabs_and_what_changed_between_them(open_page, run, tmp_path):
-    page = open_page(with_domains(run).report(tmp_path / "domains.html"))
+    page = open_page(with_domains(run).report(tmp_path / "domains.html"), "#selfs=1")
     assert page.locator("#views button").all_inner_texts() == ["All data", "summer", "winter"]
     page.click("#views [data-value='1']")
     assert edge_count(page) == 3
@@ -290,8 +298,7 @@ def test_filtered_edges_are_copied_in_formats_that_read_back(open_page, tmp_path
     page = open_page(
         run.report(tmp_path / "r.html"), permissions=["clipboard-read", "clipboard-write"]
     )
-    page.click("#selfs")
-    assert edge_count(page) == 3
+    assert edge_count(page) == 3  # without the link to itself
     page.click(f"[data-format={name}]")
     page.wait_for_selector("#toast.on")
     assert page.inner_text("#toast") == f"3 edges copied as {name}"
@@ -340,7 +347,8 @@ def test_edges_within_a_row_and_columns_of_text_are_shown(open_page, run, tmp_pa
     graph = run.graph
     instant = {"source": "a", "target": "c", "lag": 0, "score": 0.3, "mark": "o->"}
     edges = pd.concat([graph.edges, pd.DataFrame([instant])], ignore_index=True)
-    page = open_page(replace(run, graph=replace(graph, edges=edges)).report(tmp_path / "r.html"))
+    path = replace(run, graph=replace(graph, edges=edges)).report(tmp_path / "r.html")
+    page = open_page(path, "#selfs=1")
     assert edge_count(page) == 5
     page.click("#lags [data-lag='0']")
     assert edge_count(page) == 1
@@ -357,7 +365,7 @@ def test_a_hundred_variables_stay_fluid(open_page, tmp_path):
     """Generous bounds: the figures on a quiet machine are in docs/guides/reading-a-report.md."""
     large = many_variables()
     path = large.report(tmp_path / "large.html")
-    page = open_page(path)
+    page = open_page(path, "#selfs=1")
     opened = page.evaluate("performance.getEntriesByType('navigation')[0].domComplete")
     assert opened < 15_000
     assert edge_count(page) == 300

@@ -5,11 +5,12 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from test_browser import until
 
 from forecause.diagnostics.finding import Finding
-from report_runs import many_variables, three_variables, with_domains
+from report_runs import linear_run, many_variables, three_variables, with_domains
 
 DESK, PHONE = (1400, 900), (380, 820)
 AXE = Path(
@@ -64,6 +65,41 @@ def test_nothing_covers_a_variable(open_page, path, size):
             assert not (left < x + 20 and x - 20 < right and top < y + 14 and y - 14 < bottom)
 
 
+@pytest.fixture(scope="module")
+def forty(tmp_path_factory):
+    """Forty metrics with long names that differ little, seven links, and long doubts."""
+    names = [f"cpu_percent_of_the_worker_host_{i:02d}_in_the_north" for i in range(40)]
+    weight = np.zeros((40, 40, 2))
+    for place in range(7):
+        weight[place + 1, place, place % 2] = 0.5
+    values = np.random.default_rng(0).normal(size=(300, 40))
+    run = linear_run(weight, values, names)
+    edges = run.graph.edges.assign(change=0.5, change_low=0.4, change_high=0.6, grade="firm")
+    doubt = Finding("regimes", "What drives them changes over time " * 15, gravity="doubt")
+    run = replace(run, graph=replace(run.graph, edges=edges), findings=(doubt,) * 3)
+    return run.report(tmp_path_factory.mktemp("forty") / "report.html")
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE])
+def test_of_forty_metrics_the_linked_are_drawn_under_names_that_differ(open_page, forty, size):
+    page = open_page(forty, size=size)
+    labels = [box["label"] for box in page.evaluate("forecause.boxes()")]
+    assert len(labels) == 8
+    assert all(labels)
+    assert len(set(labels)) == 8
+    assert page.locator("#unlinked button").count() == 32
+    assert "Not linked to another variable (32)" in page.inner_text("#unlinked summary")
+
+
+def test_a_phone_shows_few_warnings_and_a_table_with_delay_and_effect(open_page, forty):
+    page = open_page(forty, size=PHONE)
+    left, top, right, bottom = box(page, ".alerts.grave")
+    assert bottom - top <= PHONE[1] / 3
+    for column in ("lag", "change"):
+        left, _, right, _ = box(page, f"#table th button[data-column={column}]")
+        assert 0 <= left < right <= PHONE[0]
+
+
 def test_a_phone_shows_the_graph_first_and_never_scrolls_sideways(open_page, path):
     page = open_page(path, size=PHONE)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
@@ -91,7 +127,7 @@ def test_an_arrow_has_the_colour_of_its_larger_effect_and_tells_the_other(open_p
 
 
 def test_widths_and_lines_tell_strength_and_grade(open_page, path):
-    page = open_page(path)
+    page = open_page(path, "#selfs=1")
     arrows = {(one["source"], one["target"]): one for one in page.evaluate("forecause.arrows()")}
     wide, thin = arrows["a", "b"], arrows["c", "c"]
     # 0.8 against 0.3 sd: the wider line is about as many times wider as its effect is larger

@@ -59,6 +59,27 @@ Rows = Annotated[
         rich_help_panel=DATA,
     ),
 ]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        help="Read these columns alone, by comma; of an array, their names.", rich_help_panel=DATA
+    ),
+]
+Exclude = Annotated[
+    str | None, typer.Option(help="Leave these columns out, by comma.", rich_help_panel=DATA)
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(help="Of a text file: cp1250, say.  [default: found]", rich_help_panel=DATA),
+]
+Sheet = Annotated[str | None, typer.Option(help="Of an Excel file.", rich_help_panel=DATA)]
+Counter = Annotated[
+    str | None,
+    typer.Option(
+        help="Columns that count up, whose increase is read; none: no column.  [default: found]",
+        rich_help_panel=DATA,
+    ),
+]
 Season = Annotated[
     str | None,
     typer.Option(

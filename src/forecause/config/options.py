@@ -44,6 +44,11 @@ class ReadingOptions(Settings):
     rows: str | None = None  # which rows are explained: a column of truth values or a condition
     interpolate: int = Field(default=0, ge=0)  # longest gap that is filled linearly
     gaps: GapsName = "fill"  # other short gaps: by what is expected, or not at all
+    columns: tuple[str, ...] = ()  # the only ones that are read; of an array, their names
+    exclude: tuple[str, ...] = ()  # columns that are not read
+    encoding: str | None = None  # of a text file, where it is not found out
+    sheet: str | None = None  # of an Excel file
+    counter: tuple[str, ...] = ()  # columns whose increase matters; none: no column's
 
 
 class DataOptions(ReadingOptions):
@@ -161,8 +166,9 @@ def normalised(asked: dict[str, Any]) -> dict[str, Any]:
         options["regimes"] = _regimes(options["regimes"])
     if "budget" in options:
         options["budget"] = parse_budget(options["budget"])
-    if "labels" in options:
-        options["labels"] = _texts("labels", options["labels"])
+    for name in ("labels", "columns", "exclude", "counter"):
+        if name in options:
+            options[name] = _texts(name, options[name])
     if isinstance(options.get("missing"), str | float | int):
         options["missing"] = (options["missing"],)
     if isinstance(options.get("missing"), list | tuple):  # what is no number is missing anyway

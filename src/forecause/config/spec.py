@@ -120,6 +120,13 @@ class ForecasterSpec(Settings):
     can_be_sparse: ClassVar[bool] = False  # whether the preset `sparse` means anything to it
     weights_use: ClassVar[Literal["none", "optional", "required"]] = "none"
 
+    def __init__(self, **asked: Any) -> None:
+        check_names(asked, type(self).model_fields, f"setting of {type(self).__name__}:")
+        try:
+            super().__init__(**asked)
+        except ValidationError as error:
+            raise first_mistake(error) from None
+
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         if "kind" in cls.__dict__:

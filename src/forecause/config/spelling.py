@@ -20,7 +20,10 @@ from forecause.config.thresholds import Thresholds
 from forecause.errors import InputError
 
 # Where each option is given in Python. What stands nowhere else is an argument of `discover`.
-OF_READ = ("labels", "missing", "every", "every_how", "rows", "interpolate", "gaps")
+OF_READ = (
+    *("labels", "missing", "every", "every_how", "rows", "interpolate", "gaps"),
+    *("columns", "exclude", "encoding", "sheet", "counter"),
+)
 OF_CONFIG = (
     "trend",
     "difference",
@@ -44,10 +47,18 @@ MOVED = {
 # Options with a flag of their own; the others are given as --set group.name=value.
 FLAGS = (
     *("max_lag", "time", "series", "domain", "labels", "missing", "every", "rows", "season"),
+    *("columns", "exclude", "encoding", "sheet", "counter"),
     *("forecaster", "preset", "weights", "regimes", "readout", "select", "k", "fdr"),
     *("forbid", "require", "seed", "device", "budget"),
 )
-BY_COMMA = ("labels", "missing", "season")  # several values in one text
+BY_COMMA = (
+    "labels",
+    "missing",
+    "season",
+    "columns",
+    "exclude",
+    "counter",
+)  # several values in one text
 RULES = {"top-k": "TopK", "global-top-k": "GlobalTopK"}
 
 

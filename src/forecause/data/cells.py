@@ -24,6 +24,15 @@ MISSING = (
     *("-", "--", ".", "?"),
 )
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
+# Numbers with marks between their thousands, by their decimal mark: 1.849,81 and 1,849.81.
+WITH_THOUSANDS = {
+    ",": re.compile(r"[-+]?\d{1,3}(\.\d{3})+,\d+"),
+    ".": re.compile(r"[-+]?\d{1,3}(,\d{3})+\.\d+"),
+}
+PERHAPS_THOUSANDS = {
+    ",": re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?"),
+    ".": re.compile(r"[-+]?(\d+|\d{1,3}(,\d{3})+)(\.\d+)?"),
+}
 
 MOST_LEVELS = 12
 OTHER = "other"  # the level that rare ones are pooled in
@@ -53,6 +62,20 @@ def numbers(name: str, values: npt.NDArray[Any], missing: Missing = ()) -> npt.N
     if values.dtype.kind == "c":
         raise InputError(f"Column {name!r} holds complex numbers; use their parts or their size.")
     return _numbers_from_objects(name, values, missing)
+
+
+def numbers_with_thousands(
+    values: npt.NDArray[Any], decimal: str, missing: Missing = ()
+) -> npt.NDArray[np.float64] | None:
+    """Text such as 1.849,81 as numbers (row,); None where a cell is no such number."""
+    absent = absent_cells(values, missing)
+    texts = [str(cell).strip() for cell in values[~absent]]
+    if not texts or not all(map(PERHAPS_THOUSANDS[decimal].fullmatch, texts)):
+        return None
+    mark = "." if decimal == "," else ","
+    found = np.full(len(values), np.nan)
+    found[~absent] = [float(text.replace(mark, "").replace(decimal, ".")) for text in texts]
+    return found
 
 
 def label_codes(name: str, values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], list[str]]:
@@ -117,6 +140,12 @@ def _numbers_from_objects(
     odd = np.flatnonzero(present & np.isnan(read))
     if not len(odd):
         return np.asarray(read)
+    texts = [str(one).strip() for one in cells[present]]
+    for decimal, pattern in WITH_THOUSANDS.items():
+        if any(map(pattern.fullmatch, texts)):
+            found = numbers_with_thousands(values, decimal, missing)
+            if found is not None:
+                return found
     cell, row = cells.iloc[odd[0]], odd[0] + 1
     shown = repr(cell if len(str(cell)) <= 40 else str(cell)[:37] + "...")
     if DECIMAL_COMMA.fullmatch(str(cell)):

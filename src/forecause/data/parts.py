@@ -14,6 +14,7 @@ from forecause.config.options import ReadingOptions
 from forecause.config.spec import HowName
 from forecause.data.cells import LabelColumn, coded, label_codes, read_labels
 from forecause.data.cleaning import doubtful_values, with_missing, without_constants
+from forecause.data.counters import without_counters
 from forecause.data.findings import Change, Problems, counted
 from forecause.data.grid import Every, Groups, on_grid
 from forecause.data.panel import Panel, check_finite
@@ -157,7 +158,12 @@ def _sorted(part: Part, rows: Array) -> Part:
     return part if bool((np.diff(rows) == 1).all()) else part.at(rows)
 
 
-def stacked(parts: Sequence[Part], variables: tuple[str, ...], changes: Sequence[Change]) -> Panel:
+def stacked(
+    parts: Sequence[Part],
+    variables: tuple[str, ...],
+    changes: Sequence[Change],
+    counter: Sequence[str] = (),
+) -> Panel:
     """The parts one below the other; `changes` are those that came before the parts' own."""
     lengths = [len(part.series) for part in parts]
     offsets = np.cumsum([0, *lengths])
@@ -172,7 +178,9 @@ def stacked(parts: Sequence[Part], variables: tuple[str, ...], changes: Sequence
     ]
     domain_names = list(dict.fromkeys(name for part in parts for name in part.domain_names))
     domains = [_recoded(part, domain_names) for part in parts]
-    values, columns, labels, remarks = _with_labels(parts, variables)
+    begins = np.zeros(offsets[-1], dtype=bool)
+    begins[np.concatenate(starts)] = True
+    values, columns, labels, remarks = _with_labels(parts, variables, begins, counter)
     listed = [*changes, *_together(parts), *remarks, *_gap_change(int(sum(map(np.sum, gaps))))]
     panel = Panel(
         values=values,
@@ -224,14 +232,16 @@ def _together(parts: Sequence[Part]) -> list[Change]:
 
 
 def _with_labels(
-    parts: Sequence[Part], variables: tuple[str, ...]
+    parts: Sequence[Part], variables: tuple[str, ...], starts: Array, counter: Sequence[str]
 ) -> tuple[Array, tuple[str, ...], tuple[Label, ...], list[Change]]:
     """All columns in the order of the variables, their names, the labels among them, changes.
 
-    Columns of numbers that hold one value or none are left out.
+    Columns of numbers that hold one value or none are left out; counters become rates.
     """
     numeric_names = [name for name in variables if name not in parts[0].labels]
     values, kept, changes = without_constants(joined([p.values for p in parts]), numeric_names)
+    values, kept, growing = without_counters(values, kept, starts, counter)
+    changes += growing
     if not parts[0].labels:
         return values, kept, (), changes
     columns: list[Array] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,11 @@ def read(
     rows: str | None = None,
     interpolate: int = 0,
     gaps: GapsName = "fill",
+    columns: Sequence[str] | str = (),
+    exclude: Sequence[str] | str = (),
+    encoding: str | None = None,
+    sheet: str | None = None,
+    counter: Sequence[str] | str = (),
 ) -> Panel:
     """Read a table as `discover` takes it, with more to say about its columns, rows and gaps.
 
@@ -68,6 +74,14 @@ def read(
     interpolate, gaps
         Fill gaps of at most `interpolate` missing values by straight lines. Other short gaps are
         filled by what is expected from their neighbours, unless `gaps` is "drop".
+    columns, exclude
+        Read these columns alone; leave these out. Of an array, `columns` names its columns.
+    encoding, sheet
+        How the text of a file is encoded, where it is not found out, such as "cp1250"; the sheet
+        of an Excel file.
+    counter
+        Columns that count up, whose increase from row to row is what matters. Most are found;
+        "none" leaves all columns as they are.
 
     Returns
     -------
@@ -96,6 +110,11 @@ def read(
         rows=rows,
         interpolate=interpolate,
         gaps=gaps,
+        columns=columns,
+        exclude=exclude,
+        encoding=encoding,
+        sheet=sheet,
+        counter=counter,
     )
 
 
@@ -123,10 +142,11 @@ def _panel_of(data: Any, asked: ReadingOptions) -> Panel:
         if asked.model_copy(update={"interpolate": 0, "gaps": "fill"}) != ReadingOptions():
             raise InputError("A Panel has its time, series and domain already; name no columns.")
         return _without_gaps(data, asked)
-    origins, tables = _raw_tables(data)
+    origins, tables = _raw_tables(data, asked)
     for origin, table in zip(origins, tables, strict=True):
         if not table.rows:
             raise InputError(f"There are no rows in {origin or 'the data'}.")
+    tables = [_with_columns(table, asked) for table in tables]
     _check_same_columns(origins, tables)
     roles = asked
     _check_roles(tables[0], roles)
@@ -205,7 +225,7 @@ def _checked(
     panel = None
     if len(parts) == len(tables):
         with problems.collected():
-            panel = stacked(parts, readable, changes)
+            panel = stacked(parts, readable, changes, roles.counter)
     problems.raise_if_any()
     assert panel is not None
     if panel.explained is None:
@@ -238,22 +258,46 @@ def _without_gaps(panel: Panel, asked: ReadingOptions) -> Panel:
     return filled.with_changes([Change("filled", said, count, advice=(advice,))])
 
 
-def _raw_tables(data: Any) -> tuple[list[str], list[RawTable]]:
+def _raw_tables(data: Any, asked: ReadingOptions) -> tuple[list[str], list[RawTable]]:
     """A name for each table, the file's or its place in the list, and the tables."""
+    from_file = partial(read_table, encoding=asked.encoding, sheet=asked.sheet)
     if not isinstance(data, list | tuple):
-        return [""], [read_table(data) if isinstance(data, str | Path) else raw_table(data)]
+        return [""], [from_file(data) if isinstance(data, str | Path) else raw_table(data)]
     if not data:
         raise InputError("Expected at least one table, found an empty list.")
     paths = [str(item) if isinstance(item, str | Path) else None for item in data]
     stems = [Path(path).stem for path in paths if path]
     labels, tables = [], []
     for place, (item, path) in enumerate(zip(data, paths, strict=True), 1):
-        tables.append(raw_table(item) if path is None else read_table(path))
+        tables.append(raw_table(item) if path is None else from_file(path))
         stem = f"series {place}" if path is None else Path(path).stem
         labels.append(path if path and stems.count(stem) > 1 else stem)
     if len(set(labels)) < len(labels):
         raise InputError("The same file was given twice.")
     return ([""] if len(labels) == 1 else labels), tables
+
+
+def _with_columns(table: RawTable, asked: ReadingOptions) -> RawTable:
+    """The columns that are asked for and those with a role; an array's get their names."""
+    names = table.names
+    if table.unnamed and len(asked.columns) == len(names) and not set(asked.columns) & set(names):
+        return replace(table, names=asked.columns, unnamed=False)
+    for name in (*asked.columns, *asked.exclude):
+        _check_column(table, name, "such")
+    if not (asked.columns or asked.exclude):
+        return table
+    roles = {asked.time, asked.series, asked.domain, asked.rows, *asked.labels}
+    roles |= columns_named(asked.rows) if asked.rows else set()
+    if asked.time is None:  # it shows itself, whatever is asked for
+        roles.add(_recognised_time(table, asked))
+    wanted = (set(asked.columns) or set(names)) - set(asked.exclude)
+    kept = [place for place, name in enumerate(names) if name in wanted | roles]
+    return replace(
+        table,
+        names=tuple(names[place] for place in kept),
+        columns=[table.columns[place] for place in kept],
+        matrix=None,
+    )
 
 
 def _check_same_columns(labels: Sequence[str], tables: Sequence[RawTable]) -> None:

@@ -22,6 +22,7 @@ GAP = 1.5  # a step longer than this many usual steps is a gap
 MOST_REPEATED = 0.1  # share of the rows whose time was there already, to be averaged
 WEAK_NAMES = frozenset({"t", "index", "step"})  # as likely a variable's name
 DATE = re.compile(r"\s*(\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{4}-(0[1-9]|1[0-2])\s*$)")
+MONTHS_IN_WORDS = ("%b %Y", "%B %Y", "%Y %b", "%Y %B", "%b-%Y", "%b-%y")
 # 2010Q1, 2010-Q1, Q1 2010; 2010M01, 2010-M1
 PERIOD = re.compile(r"\s*(?:(\d{4})[-/ ]?([QqMm])(\d{1,2})|[Qq]([1-4])[-/ ]?(\d{4}))\s*")
 
@@ -37,7 +38,10 @@ def recognised_time(table: RawTable, series: Array, taken: Container[str | None]
     dated = [name for name in names if table.head(name).dtype.kind == "M"]
     written = [name for name in names if _looks_like_dates(table.head(name))]
     for name, values in table.beside.items():
-        if name not in taken and (values.dtype.kind in "Mm" or _is_time_name(name)):
+        if name in taken:
+            continue
+        unnamed = name == "index" and values.dtype.kind in "OU"
+        if values.dtype.kind in "Mm" or (_is_time_name(name) and not unnamed) or _are_dates(values):
             return name
     if dated:
         return next((name for name in dated if name in named), dated[0])
@@ -198,6 +202,12 @@ def _counts_up(values: Array, series: Array) -> bool:
     return bool(((np.diff(values.astype(np.int64)) > 0) | (np.diff(series) != 0)).all())
 
 
+def _are_dates(values: Array) -> bool:
+    """Whether text can be read as dates, such as months in words."""
+    read = _read(values) if values.dtype.kind in "OU" and len(values) else None
+    return read is not None and read.dtype.kind == "M"
+
+
 def _looks_like_dates(values: Array) -> bool:
     if values.dtype.kind not in "OU" or not len(values):
         return False
@@ -223,7 +233,9 @@ def _read(values: Array) -> Array | None:
     if (np.isnan(as_numbers) == cells.isna().to_numpy()).all():
         return _compact_dates(as_numbers)
     cells = cells.map(_start_of_period)
-    attempts: list[dict[str, Any]] = [{"format": "ISO8601"}, {}, {"dayfirst": True}]
+    formats = ("ISO8601", *MONTHS_IN_WORDS)
+    attempts: list[dict[str, Any]] = [*({"format": one} for one in formats), {}]
+    attempts.append({"dayfirst": True})
     for attempt in attempts:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

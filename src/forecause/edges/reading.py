@@ -136,6 +136,15 @@ def read_relevance(
     return Statistics(_with_score(whole, context), tests.decided_by, domains)
 
 
+def reread(
+    known: xr.Dataset, forecaster: Forecaster, windows: Windows, context: ReadingContext
+) -> xr.Dataset:
+    """The statistics of a finished run, with the relevance that another readout tells."""
+    read = _relevance(forecaster, windows, READ_WINDOWS, context, ())
+    tested = {name: known[name] for name in known if name not in read and name != "score"}
+    return _with_score(read.assign(tested), context)
+
+
 def _over_domains(whole: xr.Dataset, parts: Sequence[xr.Dataset], windows: Windows) -> xr.Dataset:
     """The statistics of all windows from those of the domains."""
     tested = ["p_value", "stability", "certainty"]

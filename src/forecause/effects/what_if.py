@@ -33,8 +33,8 @@ CAVEAT = (
     "columns, and if the forecaster was right about values like these."
 )
 DENSE = (
-    " The run was saved by a version without a causal forecaster: its forecaster reads all inputs, "
-    "so variables without a path from what is set may move."
+    " The run has no causal forecaster, as one of an old version or one that was read anew: its "
+    "forecaster reads all inputs, so variables without a path from what is set may move."
 )
 
 BANDS = (80, 95)  # per cent
@@ -181,6 +181,8 @@ def future(
     action and with the same noise. What has no path from what is held stays as it is, exactly.
     """
     _check_size(steps, draws, len(found.data.columns))
+    if not isinstance(do, Mapping | None):
+        raise InputError(f"What is held must be given by name, as {{'oil': 3}}; found {do!r:.80}.")
     place = _series_place(found, series)
     held = _held(found, do or {}, steps, place)  # (step, column), NaN where nothing is held
     rolls = _Rolls(found, *_latest(found, series), steps, draws, seed)
@@ -194,6 +196,10 @@ def future(
         index=_index(found, place, steps, draws),
         columns=list(found.data.columns),
     )
+    for name, given in (do or {}).items():
+        if name in table:  # shown as it was given, not as it was computed with
+            path = np.broadcast_to(np.asarray(given, dtype=np.float64), steps)
+            table[name] = np.tile(path, max(draws, 1))
     table.attrs["caveat"] = caveat_of(found) if do else CAVEAT
     if found.causal is not None:
         names = found.data.variables

@@ -15,7 +15,14 @@ from forecause.graph.lagged import LaggedGraph
 from forecause.report.history import short
 from forecause.report.layout import grouped, positions
 from forecause.report.shapes import edge_shapes
-from forecause.report.words import chosen_losses, delay_unit, edge_sentence, key_of, top_links
+from forecause.report.words import (
+    chosen_losses,
+    delay_unit,
+    edge_sentence,
+    key_of,
+    no_push,
+    top_links,
+)
 
 if TYPE_CHECKING:
     from forecause.result import Result
@@ -69,6 +76,7 @@ def page_data(
         "layout": _layout(graph, others),
         "signs": _signs(run),
         "sentences": sentences(run),
+        "shapes": _shapes(run),
         "links": top_links(run),
         "domain_links": {name: top_links(run, part) for name, part in graph.domains.items()},
         "delay_unit": delay_unit(time),
@@ -100,6 +108,13 @@ def sentences(run: Result) -> list[str]:
         shape = shapes.get(key_of(edge), "")
         told.append(edge_sentence(edge, curves, time, spread[source], spread[target], shape))
     return told
+
+
+def _shapes(run: Result) -> list[tuple[list[Any], str]]:
+    """How edges act that do not push on average: what the page shows instead of a change."""
+    known = edge_shapes(run.data, run.evidence)
+    keys = [key_of(edge) for edge in edge_records(run.graph.edges) if no_push(edge)]
+    return [(list(key), known.get(key, "no push")) for key in keys]
 
 
 def check_same_variables(graph: LaggedGraph, other: LaggedGraph, what: str) -> None:

@@ -27,7 +27,8 @@ def positions(graphs: Sequence[LaggedGraph]) -> Array:
     if linked.all() or not linked.any():
         return _springs(pull)
     places = np.empty((len(pull), 2))
-    places[linked] = _springs(pull[np.ix_(linked, linked)]) * [1.0, 0.87] + [0.0, 0.13]
+    placed = _circle if linked.sum() <= CIRCLE else _springs
+    places[linked] = placed(pull[np.ix_(linked, linked)]) * [1.0, 0.87] + [0.0, 0.13]
     alone = int((~linked).sum())  # a row of their own at the bottom
     places[~linked, 0] = WIDE * (2 * (np.arange(alone) + 0.5) / alone - 1)
     places[~linked, 1] = -1.0

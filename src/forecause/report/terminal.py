@@ -277,9 +277,9 @@ def _edge_table(run: Result, edges: pd.DataFrame, width: int) -> Table:
     rows = []
     for edge in edge_records(edges):
         key = key_of(edge)
-        figures = (change_text(edge, shapes.get(key, "")), _number(edge.get("share")))
-        rows.append((delay_text(key[2], run.timing), *figures, str(edge.get("grade") or "-")))
-    heads = ("after", "per sd [90 %]", "share", "grade")
+        change, grade = change_text(edge, shapes.get(key, "")), str(edge.get("grade") or "-")
+        rows.append((delay_text(key[2], run.timing), change, grade))
+    heads = ("after", "per sd [90 %]", "grade")
     taken = sum(max(len(row[i]) for row in (*rows, heads)) + 2 for i in range(len(heads))) + 1
     ends = [[str(name) for name in edges[end]] for end in ("source", "target")]
     beside = sum(max(map(len, [*names, "source"])) + 2 for names in ends) <= width - taken

@@ -207,8 +207,7 @@ def test_missing_cells_of_a_csv(tmp_path, missing):
         ("a,b\n1,2\n2,bad\n3,4\n5,6\n", "Column 'b' holds numbers, but 'bad' in row 2"),
         ("a\nx\ny\n", "no column left that could be a variable. Column 'a' holds text"),
         ("a,b\n1,inf\n2,3\n", "infinite value in row 1"),
-        ("größe,b\n1,2\n".encode("latin-1"), "not in UTF-8"),
-        ("a,b\n1,2\n".encode("utf-16"), "UTF-16"),
+        (b"gr\xfc\x01,b\n1,2\n", "not in UTF-8"),
         (b"\0\1\2\3" * 100, "looks like binary data"),
         (b"PAR1" + b"\0" * 100, "is not CSV, though its name says so: it looks like Parquet"),
         ("a,b,c\n1,2,3\n3,4,1\n", "more columns (3) than rows (2)"),
@@ -250,11 +249,11 @@ def test_a_file_with_decimal_commas_needs_no_header(tmp_path):
 def test_paths_that_lead_nowhere_are_refused(tmp_path):
     assert "No such file" in refusal(tmp_path / "absent.csv")
     assert "is a directory" in refusal(tmp_path)
-    assert "ends with '.xlsx'; expected one of .csv" in refusal(tmp_path / "table.xlsx", "x")
+    assert "ends with '.docx'; expected one of .csv" in refusal(tmp_path / "table.docx", "x")
     assert "has no ending" in refusal(tmp_path / "table", "x")
 
 
-@pytest.mark.parametrize("ending", [".parquet", ".feather", ".npy", ".npz", ".nc"])
+@pytest.mark.parametrize("ending", [".parquet", ".feather", ".npy", ".npz", ".nc", ".xlsx"])
 def test_a_file_that_is_not_what_its_ending_says_is_refused(tmp_path, ending):
     path = tmp_path / f"table{ending}"
     assert "it looks like text" in refusal(path, "a,b\n1,2\n")

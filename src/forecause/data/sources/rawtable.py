@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ class RawTable:
     beside: Mapping[str, Array] = field(default_factory=dict)
     lengths: tuple[int, ...] = ()  # rows of each series, where several are stacked
     notes: tuple[str, ...] = ()
+    unnamed: bool = False  # whether the names were made up, as those of an array are
 
     def __post_init__(self) -> None:
         check_names(self.names)
@@ -146,7 +147,7 @@ def from_array(array: Array) -> RawTable:
     lengths = (array.shape[1],) * array.shape[0] if array.ndim == 3 else ()
     matrix = _matrix(array.reshape(-1, array.shape[-1]))
     names = tuple(f"x{i}" for i in range(matrix.shape[1]))
-    return _from_matrix(matrix, names, {}, lengths)
+    return replace(_from_matrix(matrix, names, {}, lengths), unnamed=True)
 
 
 def _unmasked(array: Array) -> Array:
@@ -241,7 +242,8 @@ def _from_pandas(frame: Any) -> RawTable:
     beside = {}
     for level in levels:
         dated = isinstance(level, pd.DatetimeIndex | pd.PeriodIndex | pd.TimedeltaIndex)
-        if level.name is not None or dated:
+        written = len(level) > 0 and isinstance(level[0], str) and any(map(str.isdigit, level[0]))
+        if level.name is not None or dated or (written and len(levels) == 1):
             name = "index" if level.name is None else str(level.name)
             beside[name] = nw.from_native(level.to_series(), series_only=True).to_numpy()
     if names and set(map(str, frame.dtypes)) in ({"float32"}, {"float64"}):

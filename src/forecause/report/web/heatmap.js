@@ -148,17 +148,18 @@ const heatPicture = {
     pen.font = `${cell > 18 ? 12 : cell > 10 ? 10 : 8}px ${FONT}`;
     pen.fillStyle = colours.quiet;
     const turned = cell < 34 || this.order(view).some((name) => pen.measureText(name).width > cell - 4);
+    const labels = labelsOf(this.order(view), 90);
     this.order(view).forEach((name, i) => {
       if (first) {
         pen.textAlign = "right";
-        pen.fillText(clip(name, 90), x - 7, y + (i + 0.5) * cell);
+        pen.fillText(labels.get(name), x - 7, y + (i + 0.5) * cell);
       }
       if (!last) return;
       pen.save();
       pen.translate(x + (i + 0.5) * cell, y + size + 8);
       if (turned) pen.rotate(-Math.PI / 2);
       pen.textAlign = turned ? "right" : "center";
-      pen.fillText(turned ? clip(name, 90) : name, 0, turned ? 0 : 4);
+      pen.fillText(turned ? labels.get(name) : name, 0, turned ? 0 : 4);
       pen.restore();
     });
   },

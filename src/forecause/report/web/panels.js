@@ -27,7 +27,13 @@ function emptyPanel(panel) {
     make("h2", {}, "The strongest links"),
     links.length ? make("ol", { className: "answers", id: "answers" }, ...links.map(answer)) : make("p", { className: "evidence" }, NOTHING),
     make("p", { className: "hint small after" }, `${links.some((link) => link.amount) ? "In brackets: a 90 % confidence interval of the average effect. " : ""}Choose a link or an arrow for its evidence, a variable for its series and its causes. Double-click a variable, or press F, to see its neighbourhood alone.`),
+    ...listed([...unlinked()]),
   );
+}
+function listed(alone) {
+  if (!alone.length) return [];
+  const names = alone.flatMap((name, i) => [i ? ", " : "", variableLink(name)]);
+  return [make("details", { className: "hint small after", id: "unlinked" }, make("summary", {}, `Not linked to another variable (${alone.length})`), ...names)];
 }
 const NOTHING = "No variable was found to drive another. Either there is nothing to find at these delays, or the data is too short or too noisy to show it.";
 const VERBS = { raises: "up", lowers: "down", moves: "both" };
@@ -99,6 +105,7 @@ function statistics(view, edge, key, source, target, lag) {
     if (row[column] == null) continue;
     if (column === "sd_rank" && row.mean_rank != null) continue;
     if (column === "mean_rank" && row.sd_rank != null) add("rank, mean ± sd", `${format(row.mean_rank)} ± ${format(row.sd_rank)}`, data.glossary.mean_rank);
+    else if (column === "change" && shapes.has(row.key)) add(title, shapes.get(row.key), data.glossary.change);
     else if (column === "change" && row.change_low != null) add(title, `${format(row.change)} [${format(row.change_low)}, ${format(row.change_high)}]`, data.glossary.change);
     else add(title, column === "q_value" ? small(row[column]) : format(row[column]), data.glossary[column]);
   }

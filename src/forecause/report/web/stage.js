@@ -67,6 +67,29 @@ function clip(text, width) {
   return letters.join("") + "…";
 }
 
+// Labels of these names within a width that still differ: the middle is left out, and where that
+// makes two alike, what comes before their difference.
+function labelsOf(list, width) {
+  const found = new Map(list.map((name) => [name, clipMiddle(name, width)]));
+  const alike = new Map();
+  for (const [name, label] of found) alike.set(label, [...(alike.get(label) || []), name]);
+  for (const group of alike.values()) {
+    if (group.length < 2) continue;
+    let shared = 0;
+    while (group.every((name) => shared < name.length && name[shared] === group[0][shared])) shared++;
+    for (const name of group) found.set(name, clip("…" + name.slice(Math.max(0, shared - 2)), width));
+  }
+  return found;
+}
+function clipMiddle(text, width) {
+  if (pen.measureText(text).width <= width) return text;
+  const letters = [...text];
+  let kept = letters.length - 1;
+  const cut = () => letters.slice(0, Math.ceil(kept / 2)).join("") + "…" + letters.slice(letters.length - Math.floor(kept / 2)).join("");
+  while (kept > 2 && pen.measureText(cut()).width > width) kept--;
+  return cut();
+}
+
 function roundBox(x, y, width, height, radius) {
   pen.beginPath();
   pen.roundRect(x, y, width, height, radius);

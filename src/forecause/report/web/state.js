@@ -28,6 +28,9 @@ function directionOf(edge) {
   return sign > 0 ? "up" : "down";
 }
 
+// How edges act that do not push on average, by key.
+const shapes = new Map(data.shapes.map(([edge, shape]) => [JSON.stringify(edge), shape]));
+
 function confidenceOf(edge) {
   return edge.certainty ?? edge.confidence ?? (edge.q_value == null ? null : 1 - edge.q_value);
 }
@@ -67,8 +70,9 @@ function candidatesOf(view) {
   return view.candidates;
 }
 
+// A variable's own past is no news: its links are shown when asked for, or where there are no others.
 const START = {
-  view: 0, shape: "summary", floor: 0, sure: 0, lags: "", selfs: true, extra: false, focus: "", reach: "both",
+  view: 0, shape: "summary", floor: 0, sure: 0, lags: "", selfs: !views.some((view) => view.edges.some((edge) => edge.source !== edge.target)), extra: false, focus: "", reach: "both",
   edge: "", variable: "", filter: "", sort: "score", down: true, from: 0, to: Math.min(1, views.length - 1),
 };
 const state = { ...START };

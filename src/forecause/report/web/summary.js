@@ -33,7 +33,19 @@ function nearPlaces() {
   return near.places;
 }
 const placesNow = () => (state.focus && currentView().variables.includes(state.focus) ? nearPlaces() : places);
-const drawnSmall = () => placesNow().size > (narrow() ? FEW : 30);
+// Among many, a variable without a link to another is listed in the panel, not drawn.
+const FEW_TO_LIST = 14;
+function unlinked() {
+  const view = currentView();
+  if (view.variables.length <= FEW_TO_LIST) return new Set();
+  const linked = new Set(view.edges.filter((edge) => edge.source !== edge.target).flatMap((edge) => [edge.source, edge.target]));
+  return linked.size ? new Set(view.variables.filter((name) => !linked.has(name))) : new Set();
+}
+function drawnNames() {
+  const now = placesNow(), hidden = state.extra || state.selfs ? new Set() : unlinked();
+  return currentView().variables.filter((name) => now.has(name) && (!hidden.has(name) || name === state.variable || name === state.focus));
+}
+const drawnSmall = () => drawnNames().length > (narrow() ? FEW : 30);
 function placeOf(name) {
   const [x, y] = placesNow().get(name);
   return toScreen((x / 1.45 + 1) / 2, (1 - y) / 2, summaryFrame());
@@ -42,16 +54,17 @@ const nameFont = () => `${drawnSmall() ? 11 : narrow() ? 12 : 13}px ${FONT}`;
 const boxes = new Map(); // name -> {x, y, w, h, label}, as drawn
 
 function measureBoxes() {
-  const small = drawnSmall(), now = placesNow();
+  const small = drawnSmall(), shown = drawnNames(), dot = dotSize(shown.length);
   pen.font = nameFont();
   boxes.clear();
-  const shown = currentView().variables.filter((name) => now.has(name)), dot = dotSize(shown.length);
+  const labels = labelsOf(shown, small ? 90 : narrow() ? 98 : 150);
   for (const name of small ? byImportance(shown) : shown) {
     let [x, y] = placeOf(name);
-    const label = clip(name, small ? 90 : narrow() ? 98 : 130);
+    const label = labels.get(name);
     const w = Math.max(pen.measureText(label).width + (small ? 10 : 20), small ? 20 : 38);
     if (stage.zoom === 1 && stage.panX === 0) x = Math.max(w / 2 + 3, Math.min(x, stage.width - w / 2 - 3));
     const box = { x, y, w, h: small ? 18 : 28, label };
+    if (small && shown.length <= FEW_TO_LIST) for (const aside of [0, 20, -20, 40, -40]) if (covers(box)) box.y = y + aside;
     boxes.set(name, small && covers(box) ? { x, y, w: dot, h: dot, label: "" } : box);
   }
 }

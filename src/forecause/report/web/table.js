@@ -3,7 +3,11 @@ const MOST_ROWS = 500;
 const FIRST = ["source", "target", "way", "lag", "change", "change_low", "change_high", "grade", "certainty", "score"];
 // Left to edges.csv and to what is copied; confidence only where certainty or a q-value says it.
 const HIDDEN = new Set(["sign", "sign_consistency", "mean_rank", "sd_rank"]);
-const HEADS = { change: "change per sd", change_low: "from", change_high: "to", q_value: "q-value" };
+const HEADS = { change: "change per sd", change_low: "from", change_high: "to", q_value: "q-value", lag: "delay" };
+
+// On a phone, source, target, delay and effect alone; see `.more` in the style.
+const ALWAYS = new Set(["source", "target", "lag", "change"]);
+const cellClass = (column) => [["source", "target", "way"].includes(column) ? "text" : "", ALWAYS.has(column) ? "" : "more"].join(" ").trim();
 
 function tableRows() {
   const words = state.filter.toLowerCase().split(/\s+/).filter(Boolean);
@@ -28,7 +32,7 @@ function drawTableHead() {
   const head = make("tr");
   for (const column of tableColumns()) {
     const title = column === "way" ? "" : HEADS[column] || column.replaceAll("_", " ");
-    const cell = make("th", { scope: "col", className: ["source", "target", "way"].includes(column) ? "text" : "", title: data.glossary[column] || "" });
+    const cell = make("th", { scope: "col", className: cellClass(column), title: data.glossary[column] || "" });
     if (column !== "way") {
       cell.append(make("button", { className: "sortable", type: "button", "data-column": column, onclick: () => sortBy(column) }, title));
       cell.setAttribute("aria-sort", state.sort === column ? (state.down ? "descending" : "ascending") : "none");
@@ -75,9 +79,10 @@ function tableRow(edge, columns, digits) {
     "aria-selected": String(state.edge === edge.key),
   });
   for (const column of columns) {
-    if (column === "way") row.append(make("td", { className: `text ${edge.way}` }, edge.way === "up" ? "▲ raises" : edge.way === "down" ? "▼ lowers" : "◆ moves"));
+    if (column === "way") row.append(make("td", { className: `text more ${edge.way}` }, edge.way === "up" ? "▲ raises" : edge.way === "down" ? "▼ lowers" : "◆ moves"));
     else if (column === "source" || column === "target") row.append(make("td", { className: "text", title: edge[column] }, named(edge[column])));
-    else row.append(make("td", { title: edge[column] ?? "" }, column === "q_value" ? small(edge[column]) : cellText(edge[column], digits[column])));
+    else if (column === "change" && edge.chosen && currentView().kind === "all" && shapes.has(edge.key)) row.append(make("td", { title: format(edge.change) }, shapes.get(edge.key)));
+    else row.append(make("td", { className: cellClass(column), title: edge[column] ?? "" }, column === "q_value" ? small(edge[column]) : cellText(edge[column], digits[column])));
   }
   return row;
 }

@@ -97,7 +97,7 @@ const timePicture = {
       pen.font = `${picked ? "600 " : ""}${gap < 15 ? 10 : 12.5}px ${FONT}`;
       pen.textAlign = "right";
       pen.fillStyle = picked ? colours.accent : colours.ink;
-      const label = clip(name, this.nameRoom());
+      const label = clipMiddle(name, this.nameRoom());
       pen.fillText(label, x - dot - 9, y);
       this.dots.push({ name, x: x - dot - 9 - pen.measureText(label).width / 2, y, r: 12 });
     });
