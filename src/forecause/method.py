@@ -257,7 +257,7 @@ def reread(found: Discovery, asked: Mapping[str, Any], data: Any = None) -> Disc
     candidates = Candidates.of(config.edges, found.graph.variables, found.graph.max_lag)
     run = Run()
     with using(config.thresholds):
-        context = reading_context(config, candidates, UNLIMITED, len(windows), None, run)
+        context = reading_context(config, candidates, UNLIMITED, windows, None, run)
         known = found.relevance
         if config.edges.readout != found.config.edges.readout:
             known = read_again(known, found.forecaster, windows, context)
