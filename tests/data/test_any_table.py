@@ -6,6 +6,7 @@ import pytest
 
 import forecause as fc
 from forecause.data.counters import without_counters
+from forecause.data.tables import plain_rows
 
 ROWS = 40
 RNG = np.random.default_rng(0)
@@ -153,6 +154,16 @@ def test_a_counter_becomes_its_rate_and_clocks_and_running_numbers_are_left_out(
     assert "'requests_total' only grows, as a counter does" in told
     assert "'uptime' grows by the same step" in told
     assert "'build' is a number that only grows, and seldom" in told
+
+
+def test_fewer_rows_of_a_counter_are_read_as_all_were():
+    requests, table = growing()
+    panel = fc.read(table[["load", "requests_total"]])
+    assert panel.reading["counter"] == ("requests_total",)
+    few = fc.read(table[["load", "requests_total"]].tail(50), **panel.reading | {"gaps": "drop"})
+    np.testing.assert_allclose(few.values[1:, 1], requests[351:])
+    values, _ = plain_rows(table.tail(20), panel.read_by, panel)
+    np.testing.assert_allclose(values[1:, 1], requests[381:])
 
 
 def test_columns_that_grow_stay_as_they_are_if_asked():

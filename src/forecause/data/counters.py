@@ -68,7 +68,7 @@ def without_counters(
     advice = Advice("counter", (LEAVE,), "{} leaves such columns as they are")
     changes = [
         Change(
-            "read" if kind == "counter" else "left out",
+            "counter" if kind == "counter" else "left out",
             f"Column {names[column]!r} {SAID[kind]}",
             column=names[column],
             advice=() if names[column] in asked else (advice,),

@@ -11,7 +11,16 @@ from forecause.advice import Advice, sentence
 from forecause.errors import InputError, MissingExtra
 
 ChangeKind = Literal[
-    "read", "left out", "missing", "sorted", "averaged", "resampled", "chosen", "filled", "doubtful"
+    "read",
+    "left out",
+    "missing",
+    "sorted",
+    "averaged",
+    "resampled",
+    "chosen",
+    "filled",
+    "doubtful",
+    "counter",
 ]
 MOST_SHOWN = 20  # problems listed in one message
 

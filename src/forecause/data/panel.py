@@ -78,7 +78,11 @@ class Panel:
         if isinstance(data, Panel):
             known = data.read_by is not None and asked in (data.read_by, ReadingOptions())
             return data if known else panel_of(data, asked)
-        return replace(panel_of(data, asked), read_by=asked, paths=file_paths(data))
+        panel = panel_of(data, asked)
+        counters = tuple(one.column for one in panel.changes if one.kind == "counter")
+        if counters:  # so that fewer rows are read the same way
+            asked = asked.model_copy(update={"counter": counters})
+        return replace(panel, read_by=asked, paths=file_paths(data))
 
     @classmethod
     def from_arrays(

@@ -18,6 +18,7 @@ from forecause.config.spec import GapsName, HowName
 from forecause.config.spelling import with_known_names
 from forecause.data.cells import label_codes, level_text
 from forecause.data.cleaning import left_out_columns
+from forecause.data.counters import rate
 from forecause.data.findings import Change, Problems, counted
 from forecause.data.gaps import expected, interpolated
 from forecause.data.grid import Every
@@ -176,10 +177,10 @@ def plain_rows(data: Any, asked: ReadingOptions, known: Panel) -> tuple[Array, A
             raise InputError("The panel given has other variables than the run.")
         missing = np.zeros(data.values.shape, bool) if data.filled is None else data.filled
         return np.where(missing, np.nan, data.values), data.time
-    origins, tables = _raw_tables(data)
+    origins, tables = _raw_tables(data, asked)
     if len(tables) > 1:
         raise InputError(f"Expected one table, found {len(tables)}.")
-    table, variables = tables[0], known.coding.variables
+    table, variables = _with_columns(tables[0], asked), known.coding.variables
     absent = [name for name in variables if name not in table.names]
     if absent:
         raise InputError(f"The data given has no column {absent[0]!r}, which the run has.")
@@ -199,7 +200,8 @@ def plain_rows(data: Any, asked: ReadingOptions, known: Panel) -> tuple[Array, A
             levels = [np.where(own == "", np.nan, own == level) for level in labels[name].levels]
             columns += [column.astype(np.float64) for column in levels]
         else:
-            columns.append(part.values[:, numbers.index(name)].astype(np.float64))
+            cells = part.values[:, numbers.index(name)].astype(np.float64)
+            columns.append(rate(cells, part.gaps) if name in asked.counter else cells)
     return np.stack(columns, axis=1), part.time
 
 
