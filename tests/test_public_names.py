@@ -13,10 +13,10 @@ import forecause as fc
 
 SURFACE = """
 Additive CausalDiscovery CNN Chronos Config Dictionary Discovery Forecaster
-ForecasterSettings
+ForecasterSettings Foreign
 ForecauseError ForecauseWarning GlobalTopK InputError LaggedGraph Linear LoggedProgress MLP Panel
 Pretrained Progress TopK Transformer Trees VectorTransformer Workers __version__ datasets discover
-load load_graph read score_graph simulate
+drivers load load_graph read score_graph simulate
 """
 
 

@@ -31,8 +31,10 @@ if TYPE_CHECKING:
     from forecause.forecast.dictionary import Dictionary as Dictionary
     from forecause.forecast.forecaster import Forecaster as Forecaster
     from forecause.forecast.forecaster import ForecasterSettings as ForecasterSettings
+    from forecause.forecast.foreign import Foreign as Foreign
     from forecause.forecast.linear import Linear as Linear
     from forecause.forecast.trees import Trees as Trees
+    from forecause.foreign_drivers import drivers as drivers
     from forecause.graph.lagged import LaggedGraph as LaggedGraph
     from forecause.graph.metrics import score_graph as score_graph
     from forecause.method import discover as discover
@@ -62,6 +64,7 @@ _HOMES = {
     "Config": "forecause.config",
     "Dictionary": _FORECASTERS,
     "Discovery": "forecause.discovery",
+    "Foreign": "forecause.forecast.foreign",
     "ForecauseError": "forecause.errors",
     "ForecauseWarning": "forecause.errors",
     "Forecaster": "forecause.forecast.forecaster",
@@ -82,6 +85,7 @@ _HOMES = {
     "Workers": "forecause.resources.workers",
     "datasets": "forecause.simulation",
     "discover": "forecause.method",
+    "drivers": "forecause.foreign_drivers",
     "load": "forecause.store",
     "load_graph": "forecause.store",
     "read": "forecause.data.tables",

@@ -119,6 +119,7 @@ class ForecasterSpec(Settings):
     has_gradient: ClassVar[bool] = True  # else its tests tell the relevance
     can_be_sparse: ClassVar[bool] = False  # whether the preset `sparse` means anything to it
     weights_use: ClassVar[Literal["none", "optional", "required"]] = "none"
+    is_saved: ClassVar[bool] = True  # else a saved run keeps its name alone
 
     def __init__(self, **asked: Any) -> None:
         check_names(asked, type(self).model_fields, f"setting of {type(self).__name__}:")

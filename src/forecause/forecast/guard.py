@@ -90,7 +90,8 @@ def guard(refit: Refit, dense: Forecaster) -> Causal:
     of_columns = comparison.columns(CAUSAL)
     causal = refit.final(trial, won, of_columns)
     losses = comparison.losses()
-    by = comparison.forecast_by(losses, [DENSE, *rivals.early])
+    dense_rivals = [DENSE] if dense.settings.is_saved else []
+    by = comparison.forecast_by(losses, [*dense_rivals, *rivals.early])
     table = pd.DataFrame(losses | {"forecast_by": rivals.named(by)}, index=comparison.index)
     return Causal(
         causal,

@@ -1,0 +1,230 @@
+"""Somebody else's forecaster as one of ours: it is fitted by its own `fit`, asked by its `predict`.
+
+Windows reach it standardised: the past is (window, lag, variable), the oldest row first, the target
+(window, variable). A regressor of scikit-learn's kind sees the past as (window, lag * variable) and
+is fitted once for every target.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field, model_validator
+
+from forecause.config import PLAIN_READOUTS
+from forecause.errors import InputError
+from forecause.forecast.forecaster import FitData, Floats, Forecaster, ForecasterSettings, Index
+from forecause.forecast.rules import PLAIN, Rules
+
+MOST_LEARNED_WINDOWS = 50_000
+
+Array = npt.NDArray[np.float64]
+
+
+class Adapter(Protocol):
+    """How a kind of foreign model is fitted and asked."""
+
+    can_be_refitted: bool
+
+    def fit(self, past: Floats, target: Floats, seed: int) -> Any:
+        """A new fitted model; past (window, lag, variable), target (window, variable)."""
+
+    def predict(self, fitted: Any, past: Floats) -> Floats:
+        """Forecasts (window, variable)."""
+
+    def importances(self, fitted: Any) -> Array | None:
+        """The model's own (target, lag * variable), the oldest lag first, if it has any."""
+
+
+class Functions:
+    """A pair of functions: fit(past, target) gives a model, predict(model, past) its forecasts."""
+
+    can_be_refitted = True
+
+    def __init__(self, fit: Callable[..., Any], predict: Callable[..., Any]) -> None:
+        self._fit, self._predict = fit, predict
+
+    def fit(self, past: Floats, target: Floats, seed: int) -> Any:
+        return self._fit(past, target)
+
+    def predict(self, fitted: Any, past: Floats) -> Floats:
+        return np.asarray(self._predict(fitted, past))
+
+    def importances(self, fitted: Any) -> Array | None:
+        return None
+
+
+class Regressors:
+    """A regressor or pipeline with scikit-learn's `fit` and `predict`; a copy for every target."""
+
+    can_be_refitted = True
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def fit(self, past: Floats, target: Floats, seed: int) -> list[Any]:
+        from sklearn.base import clone
+
+        flat = past.reshape(len(past), -1)
+        return [clone(self.model).fit(flat, column) for column in target.T]
+
+    def predict(self, fitted: list[Any], past: Floats) -> Floats:
+        flat = past.reshape(len(past), -1)
+        return np.stack([np.asarray(one.predict(flat)).ravel() for one in fitted], axis=1)
+
+    def importances(self, fitted: list[Any]) -> Array | None:
+        found = [_own_importances(one) for one in fitted]
+        return None if any(one is None for one in found) else np.array(found, dtype=np.float64)
+
+
+class Fixed:
+    """A model that forecasts and cannot be fitted again; it sees the data's own units."""
+
+    can_be_refitted = False
+
+    def __init__(self, predict: Callable[..., Any]) -> None:
+        self._predict = predict
+
+    def fit(self, past: Floats, target: Floats, seed: int) -> None:
+        return None
+
+    def predict(self, fitted: Any, past: Floats) -> Floats:
+        return np.asarray(self._predict(past))
+
+    def importances(self, fitted: Any) -> Array | None:
+        return None
+
+
+def adapter_of(model: Any, fit: Any = None, predict: Any = None) -> Adapter:
+    """Who fits and asks a model, or an InputError that says what is understood."""
+    if fit is not None and predict is not None and model is None:
+        return Functions(fit, predict)
+    if predict is not None and fit is None and model is None:
+        return Fixed(predict)
+    home = type(model).__module__.split(".")[0]
+    torch = sys.modules.get("torch")
+    if home == "darts":
+        from forecause.forecast.foreign_darts import DartsModel
+
+        return DartsModel(model)
+    if torch is not None and isinstance(model, torch.nn.Module) and not hasattr(model, "predict"):
+        from forecause.networks.foreign_module import Module
+
+        return Module(model)
+    if hasattr(model, "fit") and hasattr(model, "predict"):
+        return Regressors(model)
+    if hasattr(model, "predict"):
+        return Fixed(model.predict)
+    raise InputError(
+        "A foreign forecaster is a regressor with fit and predict, a torch module that maps "
+        "(window, lag, variable) to (window, variable), a global model of darts, or fit= and "
+        f"predict= functions; found {type(model).__name__}."
+    )
+
+
+class Foreign(ForecasterSettings):
+    """A forecaster of another library; its own tests decide the links of every target.
+
+    Give the model, or `fit(past, target)` and `predict(model, past)`, where past is (window, lag,
+    variable), standardised, and target (window, variable). A saved run keeps its name alone.
+
+    Examples
+    --------
+    >>> import forecause as fc
+    >>> from sklearn.linear_model import Ridge
+    >>> fc.Foreign(Ridge()).name
+    'Ridge'
+    """
+
+    kind: ClassVar[str] = "foreign"
+    has_gradient: ClassVar[bool] = False
+    is_saved: ClassVar[bool] = False
+    readouts: ClassVar[tuple[str, ...]] = PLAIN_READOUTS
+
+    model: Any = Field(default=None, exclude=True, repr=False)
+    fit: Any = Field(default=None, exclude=True, repr=False)
+    predict: Any = Field(default=None, exclude=True, repr=False)
+    name: str = ""
+
+    def __init__(self, model: Any = None, **more: Any) -> None:
+        super().__init__(**{"model": model, **more})
+
+    @model_validator(mode="after")
+    def _named(self) -> Self:
+        given = self.predict if self.model is None else self.model
+        if not self.name and given is not None:
+            own = getattr(given, "__name__", type(given).__name__)
+            object.__setattr__(self, "name", str(own).strip("<>"))
+        return self
+
+    def adapter(self) -> Adapter:
+        """Who fits and asks it."""
+        if self.model is None and self.predict is None:
+            raise InputError(
+                f"The foreign forecaster {self.name or ''!r} is not kept with a saved run; ask the "
+                "model itself, or run discover again."
+            )
+        return adapter_of(self.model, self.fit, self.predict)
+
+    def build(self, shape: tuple[int, int]) -> ForeignModel:
+        return ForeignModel(shape, self)
+
+
+class ForeignModel(Forecaster):
+    """What the adapter fitted, behind our windows."""
+
+    settings: Foreign
+    read_windows = 300
+    fitted: Any = None
+    mean: Floats | float = 0.0  # of the data's units, for what cannot be refitted
+    sd: Floats | float = 1.0
+
+    def fit(self, fit_data: FitData) -> None:
+        if not self.allowed.all():
+            raise InputError("A foreign forecaster reads all inputs: forbid does not go with it.")
+        adapter = self.settings.adapter()
+        windows = fit_data.windows.sample(MOST_LEARNED_WINDOWS, np.random.default_rng(0))
+        drawn = windows.draw(np.arange(len(windows)))
+        if not adapter.can_be_refitted:
+            self.mean, self.sd = windows.scale.mean, windows.scale.sd
+        fit_data.progress.step(f"fitting {self.settings.name}", 0.0)
+        self.fitted = adapter.fit(drawn.past.copy(), drawn.target.copy(), fit_data.seed)
+        self._checked(self.forward(drawn.past[:2]), min(len(drawn.past), 2))
+        self.estimate_noise(fit_data.held_out)
+
+    def forward(self, past: Floats, rules: Rules = PLAIN, domain: Index | None = None) -> Floats:
+        own = np.asarray(past) * self.sd + self.mean
+        found = self.settings.adapter().predict(self.fitted, own)
+        return np.asarray((found - self.mean) / self.sd, dtype=np.float32)
+
+    @property
+    def importances(self) -> Array | None:
+        """The model's own (target, source, lag), those of a target adding up to one."""
+        flat = self.settings.adapter().importances(self.fitted)
+        if flat is None or flat.shape[1] != self.max_lag * self.n_variables:
+            return None
+        by_step = np.abs(flat).reshape(len(flat), self.max_lag, self.n_variables)
+        total = np.maximum(by_step.sum((1, 2), keepdims=True), 1e-300)
+        return np.asarray((by_step / total)[:, ::-1].transpose(0, 2, 1))
+
+    def _checked(self, forecast: Floats, windows: int) -> None:
+        expected = (windows, self.n_variables)
+        if forecast.shape != expected or not np.isfinite(forecast).all():
+            raise InputError(
+                f"{self.settings.name} must forecast numbers of the shape (window, variable), here "
+                f"{expected}; found {forecast.shape}."
+            )
+
+
+def _own_importances(model: Any) -> Any:
+    """`feature_importances_`, or the size of `coef_`, of a regressor or of a pipeline's last."""
+    last = model[-1] if hasattr(model, "steps") else model
+    for name in ("feature_importances_", "coef_"):
+        values = getattr(last, name, None)
+        if values is not None:
+            return np.abs(np.asarray(values, dtype=np.float64)).ravel()
+    return None
