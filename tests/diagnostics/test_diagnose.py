@@ -310,8 +310,61 @@ def test_very_few_rows_are_a_doubt():
 
 def test_walks_that_happen_to_agree_are_no_copies():
     rng = np.random.default_rng(0)
-    walk = rng.normal(size=(800, 1)).cumsum(0)
-    assert "near-duplicates" not in doubts_of(walk + 0.3 * rng.normal(size=(800, 2)))
+    drift = np.arange(800)[:, None]
+    walks = rng.normal(size=(800, 2)).cumsum(0) + drift
+    assert np.corrcoef(walks.T)[0, 1] > 0.9
+    assert "near-duplicates" not in doubts_of(walks, trend="none")
+
+
+def test_two_noisy_sensors_of_one_quantity_are_nearly_the_same():
+    rng = np.random.default_rng(0)
+    quantity = autoregressive(rng.normal(size=(800, 1)), 0.7)
+    assert "near-duplicates" in doubts_of(quantity + 0.35 * rng.normal(size=(800, 2)))
+
+
+def test_columns_that_add_up_determine_one_another():
+    parts = np.exp(0.3 * noise(600, 4))
+    found = findings_of(100 * parts / parts.sum(1, keepdims=True), names="abcd")
+    assert found["dependent-columns"].variables == ("a", "b", "c", "d")
+    assert found["dependent-columns"].gravity == "doubt"
+    assert "dependent-columns" not in findings_of(parts, names="abcd")
+
+
+def test_a_logger_that_fails_for_all_columns_at_once():
+    values = noise(600, 3) + 4
+    assert "common-outages" not in findings_of(values)
+    values[[50, 51, 300, 410]] = 0.0
+    assert findings_of(values)["common-outages"].evidence["rows"] == 4
+    alone = noise(600, 3) + 4
+    alone[np.arange(0, 600, 9), 0] = alone[np.arange(4, 600, 9), 1] = 0.0
+    assert "common-outages" not in findings_of(alone)
+
+
+def test_a_driver_that_is_not_a_column_is_suspected_and_a_column_that_drives_is_not():
+    hidden = autoregressive(noise(1500, 1, seed=3), 0.95)
+    moved = findings_of(0.4 * hidden + noise(1500, 5, seed=4), names="abcde")
+    doubt = moved["common-driver"]
+    assert doubt.gravity == "doubt"
+    assert len(doubt.variables) >= 3
+    assert Links("a", "b") in doubt.about
+    assert not any(links.source == links.target for links in doubt.about)
+    driven = noise(1500, 5, seed=4)
+    driven[1:, 1:] += 0.5 * driven[:-1, :1]
+    assert "common-driver" not in findings_of(driven, names="abcde")
+
+
+def test_a_hidden_cause_of_two_variables_is_a_doubt_about_their_links_alone():
+    values = noise(800, 4)
+    values[:, :2] += noise(800, 1, seed=5)
+    about = findings_of(values, names="abcd")["within-a-row"].about
+    assert set(about) == {Links("a", "b"), Links("b", "a")}
+
+
+def test_walks_of_few_rows_wander_and_differences_are_proposed():
+    tables = [np.cumsum(noise(180, 6, seed=seed), axis=0) for seed in range(6)]
+    found = [findings_of(table, names="abcdef").get("wandering") for table in tables]
+    assert sum(one is not None and one.gravity == "doubt" for one in found) >= 5
+    assert "fc.Config(difference=True)" in next(one for one in found if one).sentence
 
 
 def test_a_cycle_that_drifts_is_a_doubt_about_all_if_several_share_it_and_else_about_one():
@@ -400,7 +453,7 @@ def test_an_alert_of_an_earlier_version_is_read_as_a_finding_about_the_run():
 def test_a_doubted_run_warns_keeps_its_doubts_and_has_tentative_edges_where_they_apply(tmp_path):
     rng = np.random.default_rng(0)
     table = pd.DataFrame(sound(), columns=list("abcd"))
-    table["e"] = table["a"] + 0.05 * table["a"].std() * rng.normal(size=len(table))
+    table["e"] = table["a"] + 0.3 * table["a"].std() * rng.normal(size=len(table))
     with pytest.warns(ForecauseWarning, match="nearly the same"):
         run = fc.discover(table, max_lag=3, forecaster="linear")
     edges, copies = run.graph.edges, run.graph.edges["source"].isin(["a", "e"])

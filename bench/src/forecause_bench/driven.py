@@ -231,7 +231,7 @@ def own_volatility(rows: int, coefficients: Array, rng: Rng) -> Array:
 def own_states(rows: int, coefficients: Array, rng: Rng) -> Array:
     """Hidden states, one for every variable: nothing is common."""
     states = np.stack([on_and_off(rows, rng) for _ in range(VARIABLES)], axis=1)
-    return system(rows, coefficients, rng) + 1.5 * states
+    return system(rows, coefficients, rng, 1.5 * states)
 
 
 def bent(rows: int, coefficients: Array, rng: Rng) -> Array:

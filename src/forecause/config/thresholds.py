@@ -202,6 +202,9 @@ class GradeThresholds(Settings):
     longer_weight: float = _number(1.6, "weight of that with a longer window", CERTAINTY)
     model_weight: float = _number(0.9, "weight of that by the weaker of two models", CERTAINTY)
     most_powers: Positive = _number(12.0, "powers of ten of a p-value, at most", CERTAINTY)
+    firm_beside_slow: Share = _number(
+        0.001, "p-value of a firm edge beside older lags and slow averages, at most", DRIVERS
+    )
 
 
 class ChoiceThresholds(Settings):
@@ -394,8 +397,24 @@ class DiagnosisThresholds(Settings):
         0.05, "share of the noise that models of each part explain, else effects are one", ALERTS
     )
     same_variable: Share = _number(
-        0.98, "correlation, of levels and of steps, from which two variables are one", ALERTS
+        0.9, "correlation of levels from which two variables are nearly one", DRIVERS
     )
+    same_steps: Share = _number(
+        0.5, "correlation of the steps of two such variables, at least", DRIVERS
+    )
+    single_lags_p: Share = _number(
+        0.001,
+        "p-value of single lags beside an average, above which the average tells all",
+        DRIVERS,
+    )
+    least_driven: Count = _number(
+        2, "targets that an average forecasts, from which a common driver is suspected", DRIVERS
+    )
+    least_outages: Count = _number(3, "rows in which all columns show their usual value", DRIVERS)
+    outages_over_chance: Positive = _number(
+        5.0, "how many times more such rows there are than by chance", DRIVERS
+    )
+    short_for_walks: Count = _number(300, "windows below which several walks are doubted", NULLS)
     windows_per_number: Positive = _number(
         5.0, "windows per number to be fitted, below which edges will be missed", ALERTS
     )

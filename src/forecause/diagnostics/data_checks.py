@@ -86,9 +86,9 @@ def near_duplicates(run: Examined) -> Iterator[Finding]:
     """Variables that agree in levels and in steps: levels that wander agree by chance."""
     now = run.batch.target.astype(np.float64)
     before = run.batch.past[:, -1].astype(np.float64)
-    alike = [np.abs(_correlation(values)) for values in (now, now - before)]
-    both = np.minimum(*alike)
-    correlation, _ = of_variables(both, np.ones_like(both), run.coding)
+    levels, steps = (np.abs(_correlation(values)) for values in (now, now - before))
+    levels = np.where(steps > run.bounds.same_steps, levels, 0.0)
+    correlation, _ = of_variables(levels, np.ones_like(levels), run.coding)
     correlation = np.triu(correlation, 1)
     pairs = by_size(correlation, correlation > run.bounds.same_variable)
     if pairs:

@@ -19,6 +19,12 @@ from forecause.diagnostics.data_checks import (
     near_duplicates,
     odd_values,
 )
+from forecause.diagnostics.driver_checks import (
+    common_driver,
+    common_outages,
+    dependent_columns,
+    within_a_row,
+)
 from forecause.diagnostics.examined import Examined
 from forecause.diagnostics.finding import GRAVITIES, Finding
 from forecause.diagnostics.forecast_checks import (
@@ -27,7 +33,6 @@ from forecause.diagnostics.forecast_checks import (
     missing_causes,
     own_past_wins,
     residual_memory,
-    within_a_row,
 )
 from forecause.diagnostics.stability_checks import changing_effects, level_and_noise
 from forecause.forecast.causal import Causal
@@ -39,6 +44,10 @@ Check = Callable[[Examined], Iterator[Finding]]
 CHECKS: tuple[Check, ...] = (
     few_rows,
     near_duplicates,
+    dependent_columns,
+    common_outages,
+    common_driver,
+    within_a_row,
     drifting_cycle,
     residual_memory,
     changing_effects,
@@ -48,7 +57,6 @@ CHECKS: tuple[Check, ...] = (
     forecast_skill,
     few_rows_in_domains,
     odd_values,
-    within_a_row,
     level_and_noise,
 )
 

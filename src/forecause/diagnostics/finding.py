@@ -138,6 +138,13 @@ def between(pairs: Sequence[tuple[str, str]]) -> tuple[Links, ...]:
     return tuple(Links(*way) for pair in pairs for way in (pair, pair[::-1]))
 
 
+def within(targets: Sequence[str], names: Sequence[str]) -> tuple[Links, ...]:
+    """The links into some variables from all others, those from their own past left out."""
+    if len(targets) * (len(names) - 1) > MOST_PAIRS:
+        return into(*targets)
+    return tuple(Links(other, name) for name in targets for other in names if other != name)
+
+
 def strongest(figures: Iterable[tuple[str, float]]) -> dict[str, float]:
     """The first figures, by what they are of."""
     return dict(islice(figures, MOST_FIGURES))

@@ -11,7 +11,6 @@ from forecause.diagnostics.examined import Examined, by_size, named
 from forecause.diagnostics.finding import (
     Finding,
     Links,
-    between,
     into,
     listed,
     strongest,
@@ -112,33 +111,6 @@ def missing_causes(run: Examined) -> Iterator[Finding]:
 def _of_targets(kind: str, seen: str, evidence: dict[str, float], *advice: Advice) -> Finding:
     names = tuple(evidence)
     return Finding(kind, seen, "alert", into(*names), names, evidence, advice)
-
-
-def within_a_row(run: Examined) -> Iterator[Finding]:
-    """Residuals that move together: a cause faster than the rows, or a hidden one."""
-    names = run.names
-    correlation, p_values = (np.triu(one, 1) for one in run.correlation(0))
-    level = run.bounds.level / max(len(names) * (len(names) - 1) // 2, 1)
-    clear = (np.abs(correlation) > run.bounds.least_correlation) & (p_values < level)
-    pairs = by_size(correlation, clear)
-    if pairs:
-        shown = [f"{names[i]} and {names[j]} ({correlation[i, j]:+.2f})" for i, j in pairs]
-        yield Finding(
-            "within-a-row",
-            "What the past leaves unexplained moves together within the same row (correlation): "
-            f"{listed(shown)}; a cause acts faster than the rows are apart, or a hidden variable "
-            f"drives both{run.sampled}",
-            about=between([(names[i], names[j]) for i, j in pairs]),
-            variables=named(names, [place for pair in pairs for place in pair]),
-            evidence=strongest(
-                (f"{names[i]} and {names[j]}", float(correlation[i, j])) for i, j in pairs
-            ),
-            advice=(
-                Advice("instantaneous", True, "look closer with {}", call="refine"),
-                Advice("latent", True, call="refine"),
-                hint("add the missing variable"),
-            ),
-        )
 
 
 def residual_memory(run: Examined) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import fdtrc, stdtr
 
 from forecause.advice import Advice, hint
+from forecause.config.thresholds import DiagnosisThresholds
 from forecause.data.streams import batches_of, moments_of
 from forecause.data.windows import Windows
 from forecause.diagnostics.examined import Array, Examined, Index, Mask
@@ -39,9 +40,6 @@ class Change:
 def level_and_noise(run: Examined) -> Iterator[Finding]:
     """A level that wanders or shifts, noise whose variance changes."""
     windows, bounds = run.looked, run.bounds
-    if not has_rows_for_blocks(windows):
-        return
-    level = bounds.level / windows.shape[1]
     rho, has_unit_root = persistence(windows)
     wandering = has_unit_root & (rho > bounds.near_unit_root) & run.is_number
     yield from _of_columns(
@@ -53,7 +51,11 @@ def level_and_noise(run: Examined) -> Iterator[Finding]:
         "{} may wander without a level to return to (the share of a shock that stays, about 1), "
         "which makes unrelated variables look related",
         Advice("difference", True, "try {}"),
+        gravity="doubt" if _is_short(windows, wandering, bounds) else "alert",
     )
+    if not has_rows_for_blocks(windows):
+        return
+    level = bounds.level / windows.shape[1]
     moved = level_change(windows)
     shifts = (moved.p_value < level) & (np.abs(moved.size) > bounds.least_level_change)
     yield from _of_columns(
@@ -80,6 +82,11 @@ def level_and_noise(run: Examined) -> Iterator[Finding]:
         hint("look at each part by itself"),
         hint("transform the variable (a logarithm, say)"),
     )
+
+
+def _is_short(windows: Windows, wandering: Mask, bounds: DiagnosisThresholds) -> bool:
+    """Whether two walks or more in few rows are related by chance more often than promised."""
+    return bool(wandering.sum() > 1 and len(windows) < bounds.short_for_walks)
 
 
 def changing_effects(run: Examined) -> Iterator[Finding]:

@@ -1,8 +1,10 @@
 """How sure an edge is: its own evidence, and how it survives other reasonable analyses.
 
-An edge that one test chose is tested again in closed form: in each half of time, with a longer
-window, and with lines as well as with curves. The certainty is a number in [0, 1], roughly the
-chance that the edge is true; its grade is firm, likely or tentative.
+An edge that one test chose is tested again in closed form: in each half of time, beside older lags
+and slow averages of all variables, and with lines as well as with curves. The certainty is a number
+in [0, 1], roughly the chance that the edge is true; its grade is firm, likely or tentative. An edge
+is firm only if it holds beside the slow averages, which stand for a driver that was not recorded,
+and if neither of its variables moves together with others within a row.
 """
 
 from __future__ import annotations
@@ -21,10 +23,14 @@ from forecause.data.variables import Variables
 from forecause.data.windows import Windows
 from forecause.errors import InputError
 from forecause.graph.lagged import LaggedGraph
+from forecause.regression.least_squares import KnownFeatures
+from forecause.regression.residuals import Residuals
 from forecause.regression.robust import wald_p_values
 from forecause.regression.splines import curve_features
 
 LONGER_BY = 3  # lags that the longer window has more
+DECAYS = (0.8, 0.95)  # of the slow averages
+MOST_AVERAGED_ROWS = 50_000  # of a table; averages of a longer one take too long
 WINDOWS_PER_FEATURE = 4  # with fewer, curves are not tried in a re-test
 MOST_RETESTED_WINDOWS = 10_000  # looked at
 MOST_INPUTS = 400  # with more, an edge's own q-value decides alone
@@ -35,6 +41,7 @@ CURVE_FEATURES = len(KNOT_QUANTILES) - 1  # numbers of a curve
 # over chosen edges of simulated, seasonal and unlinked systems.
 
 Array = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 Grade = Literal["firm", "likely", "tentative"]
 
 
@@ -53,6 +60,8 @@ def certainty(windows: Windows, q_values: xr.DataArray) -> xr.DataArray:
     total = bounds.intercept + bounds.own_weight * own + bounds.half_weight * half
     total += bounds.longer_weight * longer + bounds.model_weight * model
     sure = 1 / (1 + np.exp(-total))
+    held = longer >= float(_evidence(np.array(bounds.firm_beside_slow)))
+    sure = np.where(held & ~_move_together(windows), sure, np.minimum(sure, bounds.firm - 0.01))
     return q_values.copy(data=np.where(np.isfinite(q_values.values), sure, np.nan))
 
 
@@ -100,23 +109,71 @@ def _smaller(line: Array, curve: Array) -> Array:
 
 
 def _longer(looked: Windows, usual: Array) -> Array:
-    """p-values beside lags before the window, as they are where there are too few such rows."""
+    """p-values beside lags before the window and slow averages; as they are where there are too few
+    such rows."""
     try:
         every = Windows.of(looked.panel, looked.max_lag + LONGER_BY)
     except InputError:
         return usual
     kept = every.at(np.flatnonzero(np.isin(every.rows, looked.rows)))
-    if len(kept) <= 2 * kept.inputs:
+    slow = slow_averages(kept)
+    if len(kept) <= 2 * (kept.inputs + slow.shape[1]):
         return usual
-    lines, curves = (_p_values(kept, curved, looked.max_lag) for curved in (False, True))
+    lines, curves = (_p_values(kept, curved, looked.max_lag, slow) for curved in (False, True))
     return _smaller(lines, curves)
 
 
-def _p_values(windows: Windows, curved: bool, max_lag: int | None = None) -> Array:
+def slow_averages(windows: Windows) -> Array:
+    """Exponential means of every column over the rows before each window, (window, decay * column).
+
+    Means of the window itself would repeat the lags that are tested. None of very long tables. A
+    missing cell leaves its mean as it is.
+    """
+    panel = windows.panel
+    if panel.rows > MOST_AVERAGED_ROWS:
+        return np.zeros((len(windows), 0))
+    values = np.asarray(panel.values, dtype=np.float64)
+    centre = np.nanmean(values, axis=0)
+    starts, decays = set(panel.starts.tolist()), np.array(DECAYS)[:, None]
+    means = np.empty((panel.rows, len(DECAYS), values.shape[1]))
+    mean = np.zeros(means.shape[1:])
+    for row, now in enumerate(values - centre):
+        mean = np.zeros_like(mean) if row in starts else mean
+        means[row] = mean
+        mean = np.where(np.isfinite(now), decays * mean + (1 - decays) * now, mean)
+    return np.asarray(means[windows.rows - windows.max_lag].reshape(len(windows), -1))
+
+
+def _move_together(windows: Windows) -> Mask:
+    """Edges (target, source, lag) between two variables of which one has residuals that move
+    together with another's."""
+    coding, bounds = windows.panel.coding, thresholds().diagnosis
+    count = len(coding.variables)
+    shape = (count, count, windows.max_lag)
+    if windows.inputs > MOST_INPUTS or len(windows) <= 2 * windows.inputs:
+        return np.zeros(shape, dtype=bool)
+    batch = windows.thin(MOST_RETESTED_WINDOWS).whole()
+    past = batch.past.reshape(len(batch.past), -1).astype(np.float64)
+    design = np.column_stack([past, np.ones(len(past))])
+    left = KnownFeatures.of(design).taken_off(batch.target.astype(np.float64))
+    residuals = Residuals.of(left, np.arange(len(left)), np.zeros(1, dtype=np.int64))
+    correlation, p_values = residuals.correlation(0, bounds.least_correlation)
+    level = bounds.level / max(count * (count - 1) // 2, 1)
+    pairs = (np.abs(correlation) > bounds.least_correlation) & (p_values < level)
+    of_column = coding.of_column
+    pairs &= of_column[:, None] != of_column
+    moves = np.isin(np.arange(count), of_column[pairs.any(0)])
+    together = (moves[:, None] | moves) & ~np.eye(count, dtype=bool)
+    return np.broadcast_to(together[:, :, None], shape)
+
+
+def _p_values(
+    windows: Windows, curved: bool, max_lag: int | None = None, slow: Array | None = None
+) -> Array:
     """HC3 tests of every input given all others, (target, source, lag) of variables.
 
-    Lags beyond `max_lag` stand beside the inputs and are not tested. Curves fall back to lines
-    where there are too few windows for them.
+    Lags beyond `max_lag` and `slow` (window, feature) stand beside the inputs and are not tested.
+    Curves fall back to lines where there are too few windows for them.
     """
     lag, columns = max_lag or windows.max_lag, windows.shape[1]
     inputs = lag * columns
@@ -126,8 +183,8 @@ def _p_values(windows: Windows, curved: bool, max_lag: int | None = None) -> Arr
     past = batch.past[:, ::-1].astype(np.float64)  # (window, lag, column), the latest first
     features = curve_features(past[:, :lag], KNOT_QUANTILES) if curved else past[:, :lag, :, None]
     tested = features.reshape(len(past), -1)
-    beside = past[:, lag:].reshape(len(past), -1)
-    design = np.hstack([tested, np.ones((len(past), 1)), beside])
+    beside = [past[:, lag:].reshape(len(past), -1), *([] if slow is None else [slow])]
+    design = np.hstack([tested, np.ones((len(past), 1)), *beside])
     found = wald_p_values(design, batch.target.astype(np.float64), inputs, features.shape[-1])
     by_column = found.reshape(columns, lag, columns).transpose(0, 2, 1)
     return _of_variables(by_column, windows.panel.coding)

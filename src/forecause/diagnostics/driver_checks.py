@@ -1,0 +1,206 @@
+"""Something that is not a column moves several of them: a hidden driver, one sum, a failing logger.
+
+A common driver leaves traces: what the past leaves unexplained moves together, an average of the
+other variables tells more than any of them, columns determine one another within a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import numpy as np
+from scipy.special import fdtrc, pdtrc
+
+from forecause.advice import Advice, hint
+from forecause.data.streams import moments_of
+from forecause.diagnostics.examined import Array, Examined, Index, Mask, by_size, named
+from forecause.diagnostics.finding import Finding, between, listed, strongest, within
+from forecause.regression.least_squares import pseudo_inverse
+from forecause.regression.moments import Moments
+
+MOST_INPUTS = 1000  # of the models that are compared
+ROWS_PER_INPUT = 3
+DEPENDENT = 1e-6  # share of its variance that a column keeps beside the others, at most
+LEAST_LOADING = 0.01  # of a column in the combination that is nearly constant
+
+REMEDIES = (
+    hint("add what drives them as a variable"),
+    Advice("latent", True, "look closer with {}", call="refine"),
+)
+
+
+def within_a_row(run: Examined) -> Iterator[Finding]:
+    """Residuals that move together: a cause faster than the rows, or a hidden one.
+
+    Variables that are joined by such pairs may have it in common: links among them are doubted.
+    """
+    names = run.names
+    correlation, p_values = (np.triu(one, 1) for one in run.correlation(0))
+    level = run.bounds.level / max(len(names) * (len(names) - 1) // 2, 1)
+    clear = (np.abs(correlation) > run.bounds.least_correlation) & (p_values < level)
+    pairs = by_size(correlation, clear)
+    if pairs:
+        shown = [f"{names[i]} and {names[j]} ({correlation[i, j]:+.2f})" for i, j in pairs]
+        groups = joined(clear | clear.T)
+        yield Finding(
+            "within-a-row",
+            "What the past leaves unexplained moves together within the same row (correlation): "
+            f"{listed(shown)}; a cause acts faster than the rows are apart, or a hidden variable "
+            f"drives both{run.sampled}",
+            gravity="doubt",
+            about=between(
+                [(names[i], names[j]) for group in groups for i, j in combinations(group, 2)]
+            ),
+            variables=named(names, [place for pair in pairs for place in pair]),
+            evidence=strongest(
+                (f"{names[i]} and {names[j]}", float(correlation[i, j])) for i, j in pairs
+            ),
+            advice=(
+                Advice("instantaneous", True, "look closer with {}", call="refine"),
+                Advice("latent", True, call="refine"),
+                hint("add the missing variable"),
+            ),
+        )
+
+
+def joined(pairs: Mask) -> list[list[int]]:
+    """Groups of two or more places that are connected by pairs (place, place), symmetric."""
+    left, groups = set(np.flatnonzero(pairs.any(0)).tolist()), []
+    while left:
+        group, open_places = set[int](), {min(left)}
+        while open_places:
+            place = open_places.pop()
+            group.add(place)
+            open_places |= set(np.flatnonzero(pairs[place]).tolist()) - group
+        groups.append(sorted(group))
+        left -= group
+    return groups
+
+
+def common_driver(run: Examined) -> Iterator[Finding]:
+    """Targets that an average of all other variables forecasts, beyond which these add little.
+
+    Per target, the lags of the other variables' first principal component are tested given its own
+    past, and the single lags of the others given both. A cause among the columns is told better by
+    its own lags; a driver that none of them records is told by all of them together.
+    """
+    windows, columns = run.looked, run.coding.numeric_columns
+    inputs, rows = windows.inputs, len(windows)
+    if len(columns) < 3 or inputs > MOST_INPUTS or rows < ROWS_PER_INPUT * inputs:
+        return
+    driven = driven_by_an_average(moments_of(windows), windows.max_lag, windows.shape[1], columns)
+    level = run.bounds.level / len(columns)
+    by_average = [i for i, (average, _) in driven.items() if average < level]
+    alone = [i for i in by_average if driven[i][1] > run.bounds.single_lags_p]
+    if len(alone) < run.bounds.least_driven:
+        return
+    names = tuple(run.column_names[i] for i in by_average)
+    yield Finding(
+        "common-driver",
+        f"An average of all other variables forecasts {listed(names)}, and no variable by itself "
+        "tells more: something that is not a column may move many of them, and links between them "
+        f"may only be its echo{run.sampled}",
+        gravity="doubt",
+        about=within(names, run.names),
+        variables=names,
+        evidence=strongest((run.column_names[i], driven[i][0]) for i in by_average),
+        advice=REMEDIES,
+    )
+
+
+def driven_by_an_average(
+    moments: Moments, max_lag: int, columns: int, looked: Index
+) -> dict[int, tuple[float, float]]:
+    """Of every column looked at, two p-values: that the average of the others adds nothing to its
+    own past, and that their single lags add nothing to both. Moments are of all lags."""
+    gram, count = moments.gram, int(moments.count)
+    every = 1 + np.arange(max_lag)[:, None] * columns + looked  # (step, column) of the features
+    latest = every[-1]
+    now = gram[np.ix_(latest, latest)] / count - np.outer(*[gram[0, latest] / count] * 2)
+    all_lags = np.concatenate([[0], every.ravel()])
+    found = {}
+    for place, column in enumerate(looked.tolist()):
+        others = np.delete(np.arange(len(looked)), place)
+        weights = np.linalg.eigh(now[np.ix_(others, others)])[1][:, -1]
+        own = np.zeros((len(gram), 1 + max_lag))
+        own[0, 0] = 1.0
+        own[every[:, place], 1 + np.arange(max_lag)] = 1.0
+        average = np.zeros((len(gram), max_lag))
+        for step in range(max_lag):
+            average[every[step, others], step] = weights
+        with_average = np.hstack([own, average])
+        left = [
+            unexplained_square(moments, column, features)
+            for features in (own, with_average, np.eye(len(gram))[:, all_lags])
+        ]
+        found[column] = (
+            f_p_value(left[0], left[1], max_lag, count - 1 - 2 * max_lag),
+            f_p_value(left[1], left[2], len(all_lags) - 1 - 2 * max_lag, count - len(all_lags)),
+        )
+    return found
+
+
+def unexplained_square(moments: Moments, target: int, features: Array) -> float:
+    """Sum of squares that combinations (feature, combination) of the features leave of a target."""
+    along = features.T @ moments.cross[:, target]
+    inverse = pseudo_inverse(features.T @ moments.gram @ features)
+    return float(moments.square[target] - along @ inverse @ along)
+
+
+def f_p_value(before: float, after: float, more: int, freedom: int) -> float:
+    """That so many more terms explain no more than chance does."""
+    if more < 1 or freedom < 1:
+        return 1.0
+    f = max(before - after, 0.0) / more / max(after / freedom, 1e-300)
+    return float(fdtrc(more, freedom, f))
+
+
+def dependent_columns(run: Examined) -> Iterator[Finding]:
+    """Columns that determine one another within a row: shares, sums, the same in other units."""
+    columns = run.coding.numeric_columns
+    now = run.batch.target[:, columns].astype(np.float64)
+    now = now[:, now.std(0) > 0] if len(columns) else now
+    if now.shape[1] != len(columns) or len(columns) < 2 or len(now) < 2 * len(columns):
+        return
+    values, vectors = np.linalg.eigh(np.corrcoef(now.T))
+    places = np.flatnonzero((np.abs(vectors[:, values < DEPENDENT]) > LEAST_LOADING).any(1))
+    if not len(places):
+        return
+    names = tuple(run.column_names[columns[place]] for place in places.tolist())
+    yield Finding(
+        "dependent-columns",
+        f"{listed(names)} determine one another within every row, as shares or parts of a sum do; "
+        "which of them is a cause cannot be told, and true links may be missed",
+        gravity="doubt",
+        about=within(names, run.names),
+        variables=names,
+        evidence={"smallest eigenvalue of their correlations": float(values[0])},
+        advice=(hint("leave one of them out"), hint("use logarithms of ratios instead of shares")),
+    )
+
+
+def common_outages(run: Examined) -> Iterator[Finding]:
+    """Rows in which every column has its most frequent value, far more often than by chance."""
+    columns = run.coding.numeric_columns
+    now = run.batch.target[:, columns]
+    if len(columns) < 2:
+        return
+    most = [np.unique(own, return_counts=True) for own in now.T]
+    modes = np.array([values[counts.argmax()] for values, counts in most])
+    is_mode = now == modes
+    rows, by_chance = int(is_mode.all(1).sum()), float(len(now) * is_mode.mean(0).prod())
+    many = rows >= run.bounds.least_outages and rows > run.bounds.outages_over_chance * by_chance
+    if not many or pdtrc(rows - 1, by_chance) > run.bounds.level:
+        return
+    names: Sequence[str] = [run.column_names[i] for i in columns.tolist()]
+    yield Finding(
+        "common-outages",
+        f"In {rows} rows all numbers have the very value that each has most often, as a logger "
+        "writes that fails: such rows link everything with everything",
+        gravity="doubt",
+        about=within(names, run.names),
+        variables=tuple(names),
+        evidence={"rows": rows, "by chance": by_chance},
+        advice=(Advice("missing", words="read that value as missing with {}"),),
+    )
