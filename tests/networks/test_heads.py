@@ -17,10 +17,10 @@ from forecause.forecast.linear import Linear, LinearModel
 from forecause.forecast.rules import PLAIN
 from forecause.networks import settings as network_settings
 from forecause.networks.heads import COMPONENTS, LIKELIHOODS, bounded
-from forecause.networks.mlp_and_cnn import CNNModel, MLPModel
+from forecause.networks.mlp_and_cnn import MLPModel
 from forecause.networks.network import Network, TensorWindow
 from forecause.networks.paper_transformers import DeepTransformerModel
-from forecause.networks.settings import CNN, MLP, DeepTransformer, TrainingSettings, Transformer
+from forecause.networks.settings import MLP, DeepTransformer, TrainingSettings, Transformer
 from forecause.networks.transformer import TransformerModel
 
 RAW = torch.randn(7, 4, 3 * COMPONENTS, generator=torch.Generator().manual_seed(0)).double()
@@ -87,7 +87,6 @@ BRIEF = TrainingSettings(max_steps=400, rate_drops=0)
 NEURAL = {
     "mlp": (MLPModel, MLP(training=BRIEF)),
     "transformer": (TransformerModel, Transformer(width=16, training=BRIEF)),
-    "cnn": (CNNModel, CNN(channels=16, training=BRIEF)),
 }
 
 
@@ -105,7 +104,7 @@ def fitted(kind, head):
 
 @pytest.mark.parametrize(
     ("kind", "head"),
-    [("mlp", "gaussian"), ("mlp", "mixture"), ("transformer", "gaussian"), ("cnn", "gaussian")],
+    [("mlp", "gaussian"), ("mlp", "mixture"), ("transformer", "gaussian")],
 )
 def test_a_head_that_learns_the_variance_predicts_a_changing_spread_better(kind, head):
     _, fixed = fitted(kind, "mse")
@@ -156,7 +155,7 @@ def test_the_targets_of_an_mlp_with_a_head_share_nothing():
 
 
 def test_auto_gives_each_target_the_head_that_suits_it(monkeypatch):
-    monkeypatch.setattr(network_settings, "QUICK_STEPS", 1000)
+    monkeypatch.setattr(network_settings, "QUICK_STEPS", 500)
     windows = calm_and_wild()
     fit = fit_forecaster("mlp", windows, preset="quick", head="auto")
     model, table = fit.forecaster, fit.losses

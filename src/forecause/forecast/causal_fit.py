@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -87,7 +88,7 @@ class Refit:
         kind, network = _asked_kind(options), None
         if kind in CLOSED_FORMS:
             learned = set()
-        elif issubclass(ForecasterSpec.every().get(kind, ForecasterSpec), TrainedSettings):
+        elif _is_trained_here(kind):
             network = _mlp(options)
         forms = CLOSED_FORMS[:1] if kind == "linear" else CLOSED_FORMS
         has_causes = np.asarray(causes.anywhere.reshape(len(causes.anywhere), -1).any(axis=1))
@@ -105,7 +106,8 @@ class Refit:
             tried = self.joint - won.keys() if isinstance(settings, Trees) else self.joint
             if not tried:
                 continue
-            learner = self._learned(settings, self.early, self.late, tried)
+            rivals = [fitted[n] for n in names] if settings is self.network else ()
+            learner = self._learned(settings, self.early, self.late, tried, rivals)
             fitted[learner.label] = learner
             for column in self._clearly_better(learner, fitted, names):
                 names[column] = won[column] = learner.label
@@ -197,15 +199,23 @@ class Refit:
         windows: Windows,
         held_out: Windows,
         columns: Collection[int] | None = None,
+        rivals: Sequence[Forecaster] = (),
     ) -> Forecaster:
-        """A learner fitted to the causes of some columns, of all that are joint by default."""
+        """A learner fitted to the causes of some columns, of all that are joint by default.
+
+        One that learns step by step may give up once it clearly cannot beat its `rivals` (column,).
+        """
         columns = sorted(self.joint if columns is None else columns)
         settings = self._completed(settings)
         model = settings.seeded_build(self.windows.shape, self.seed).to(self.device)
         self.causes.of_columns(columns).constrain(model)
         if model.reads_few:
             model.read_only(_places(model.allowed, int(getattr(settings, "inputs", 0))))
-        model.fit(FitData(windows, held_out, self.seed, self.progress, columns=tuple(columns)))
+        by_squares = rivals and not (model.learns_variance or model.labels)
+        to_beat = partial(_best_squares, rivals) if by_squares else None
+        model.fit(
+            FitData(windows, held_out, self.seed, self.progress, to_beat, columns=tuple(columns))
+        )
         return model.to("cpu")
 
     def _refitted(self, settings: ForecasterSettings, columns: Collection[int]) -> Forecaster:
@@ -244,6 +254,12 @@ def squares(forecaster: Forecaster, windows: Windows) -> Array:
     return errors
 
 
+def _best_squares(rivals: Sequence[Forecaster], windows: Windows) -> Array:
+    """Squared errors (window, column) of each column's rival."""
+    errors = {rival: residuals_of(rival, windows).values ** 2 for rival in set(rivals)}
+    return np.stack([errors[rival][:, i] for i, rival in enumerate(rivals)], axis=1)
+
+
 def _picked(errors: Mapping[str, Array], names: Sequence[str]) -> Array:
     """(window, column), each column from the one with its name."""
     return np.stack([errors[name][:, i] for i, name in enumerate(names)], axis=1)
@@ -276,6 +292,12 @@ def _places(allowed: npt.NDArray[np.bool_], inputs: int) -> Index:
 def _asked_kind(options: ForecastOptions) -> str:
     asked = options.forecaster
     return asked.kind if isinstance(asked, ForecasterSpec) else asked
+
+
+def _is_trained_here(kind: str) -> bool:
+    """Whether a network that starts from no weights was asked for."""
+    spec = ForecasterSpec.every().get(kind, ForecasterSpec)
+    return issubclass(spec, TrainedSettings) and spec.weights_use == "none"
 
 
 def _mlp(options: ForecastOptions) -> ForecasterSettings:
