@@ -329,6 +329,14 @@ class Discovery(Result):
         self._collect_evidence()
         return save(self, Path(folder), overwrite)
 
+    @one_thread()
+    def widget(self, height: int = 780) -> Any:
+        """The page inside a notebook: filter, click a link or a variable. Needs `anywidget`."""
+        from forecause.report.widget import graph_widget
+
+        self._collect_evidence()
+        return graph_widget(self, height)
+
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         from forecause.report.notebook import notebook_html

@@ -116,6 +116,7 @@ function writeHash() {
     if (value !== START[key]) hash.set(key, value === true ? "1" : value === false ? "0" : value);
   }
   const text = hash.toString();
+  if (location.protocol === "about:") return; // a frame in a notebook has no address to keep it in
   if (text !== location.hash.slice(1)) history.replaceState(null, "", text ? "#" + text : location.pathname + location.search);
 }
 

@@ -37,15 +37,18 @@ const placesNow = () => (state.focus && currentView().variables.includes(state.f
 const FEW_TO_LIST = 14;
 function unlinked() {
   const view = currentView();
-  if (view.variables.length <= FEW_TO_LIST) return new Set();
+  if (view.unlinked) return view.unlinked;
   const linked = new Set(view.edges.filter((edge) => edge.source !== edge.target).flatMap((edge) => [edge.source, edge.target]));
-  return linked.size ? new Set(view.variables.filter((name) => !linked.has(name))) : new Set();
+  const alone = view.variables.length > FEW_TO_LIST && linked.size ? view.variables.filter((name) => !linked.has(name)) : [];
+  view.unlinked = new Set(alone);
+  return view.unlinked;
 }
 function drawnNames() {
   const now = placesNow(), hidden = state.extra || state.selfs ? new Set() : unlinked();
   return currentView().variables.filter((name) => now.has(name) && (!hidden.has(name) || name === state.variable || name === state.focus));
 }
-const drawnSmall = () => drawnNames().length > (narrow() ? FEW : 30);
+let drawnCount = 0; // as measured last
+const drawnSmall = () => drawnCount > (narrow() ? FEW : 30);
 function placeOf(name) {
   const [x, y] = placesNow().get(name);
   return toScreen((x / 1.45 + 1) / 2, (1 - y) / 2, summaryFrame());
@@ -54,7 +57,9 @@ const nameFont = () => `${drawnSmall() ? 11 : narrow() ? 12 : 13}px ${FONT}`;
 const boxes = new Map(); // name -> {x, y, w, h, label}, as drawn
 
 function measureBoxes() {
-  const small = drawnSmall(), shown = drawnNames(), dot = dotSize(shown.length);
+  const shown = drawnNames();
+  drawnCount = shown.length;
+  const small = drawnSmall(), dot = dotSize(shown.length);
   pen.font = nameFont();
   boxes.clear();
   const labels = labelsOf(shown, small ? 90 : narrow() ? 98 : 150);
