@@ -9,7 +9,9 @@ import pytest
 from forecause.data import Panel
 from forecause.data.summary import DataSummary
 from forecause.data.windows import Windows
-from forecause.effects.what_if import CAVEAT, Models, bands, effect, future
+from forecause.effects.responses import response
+from forecause.effects.what_if import CAVEAT, Models, Push, bands, effect, future
+from forecause.errors import InputError
 from forecause.forecast.forecaster import FitData, Forecaster
 from forecause.forecast.guard import fit_causal
 from forecause.forecast.linear import Linear
@@ -175,3 +177,16 @@ def test_a_value_that_runs_away_does_not_move_what_has_no_path():
     plain, moved = future(run, 200), future(run, 200, do={"a": [1.0] * 199 + [2.0]})
     assert np.isfinite(plain.to_numpy()).all()
     pd.testing.assert_frame_equal(plain[["b", "c"]], moved[["b", "c"]], check_exact=True)
+
+
+def test_a_push_is_a_response_on_top_of_the_forecast(linear_run):
+    plain = future(linear_run, 4)
+    pushed = future(linear_run, 4, do={"a": Push(2.0)})
+    told = response(linear_run, "a", 3, amount=2.0)
+    moved = (pushed - plain)["b"].to_numpy()
+    assert moved[0] == pytest.approx(0.0, abs=1e-5)
+    expected = told.table.query("target == 'b'")["effect"]
+    np.testing.assert_allclose(moved[1:], expected, atol=1e-5)
+    assert (pushed - plain)["a"].iloc[0] == pytest.approx(2.0, abs=1e-5)
+    with pytest.raises(InputError, match="steps 1 to 4"):
+        future(linear_run, 4, do={"a": Push(1.0, step=9)})

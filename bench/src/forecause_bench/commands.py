@@ -49,8 +49,17 @@ def bench(
     if show:
         typer.echo("\n".join(describe_suites()))
         return
-    chosen = find_suite(suite)
     from forecause.report import terminal
+    from forecause_bench.questions import STUDIES, run_study
+
+    if suite in STUDIES:
+        with terminal.progress(quiet) as progress:
+            page = run_study(
+                suite, seeds=seeds, rows=numbers(rows), data=data, out=out, progress=progress
+            )
+        typer.echo(f"table: {page}")
+        return
+    chosen = find_suite(suite)
     from forecause_bench.run import run_suite
 
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -87,32 +87,44 @@ def forecast(
         list[str] | None,
         typer.Option(help="A variable held at a value, like 'rain=0'; repeatable."),
     ] = None,
+    push: Annotated[
+        list[str] | None,
+        typer.Option(help="A variable raised once by an amount, like 'rain=5'; repeatable."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Also write the forecasts to this CSV file.")
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """What comes next, with 80 and 95 % bands. With --hold, what would come."""
-    from forecause.effects.what_if import bands
+    """What comes next, with 80 and 95 % bands. With --hold or --push, what would come."""
+    from forecause.effects.what_if import Push, bands
+    from forecause.errors import InputError
     from forecause.files import examine_file
     from forecause.report import terminal
     from forecause.store import load_run
 
     if out:
         examine_file(out)
-    table = bands(load_run(folder), steps, series, dict(_held(one) for one in hold or []))
+    do: dict[str, Any] = dict(_held(one) for one in hold or [])
+    for name, amount in (_held(one, "--push") for one in push or []):
+        if isinstance(amount, str) or name in do:
+            raise InputError(f"{name!r} can be pushed by one number, or held; found {amount!r}.")
+        do[name] = Push(amount)
+    table = bands(load_run(folder), steps, series, do)
     if out:
         write_table(table, out)
     terminal.show_forecast(table, json)
+    for name in table.attrs["outside"]:
+        typer.echo(f"note: {name} is set beyond the values of the data: a guess.", err=True)
 
 
-def _held(text: str) -> tuple[str, float | str]:
+def _held(text: str, option: str = "--hold") -> tuple[str, float | str]:
     """`rain=0` as a variable and its value: a number, or a label."""
     from forecause.errors import InputError
 
     name, equals, value = text.rpartition("=")
     if not equals or not name:
-        raise InputError(f"Expected --hold NAME=VALUE, such as 'rain=0', found {text!r}.")
+        raise InputError(f"Expected {option} NAME=VALUE, such as 'rain=0', found {text!r}.")
     try:
         return name, float(value)
     except ValueError:

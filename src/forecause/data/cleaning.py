@@ -134,7 +134,8 @@ def without_constants(
         empty = not low[column] <= high[column]
         what = "holds no value at all" if empty else f"is constant ({low[column]:g})"
         said = f"Column {names[column]!r} {what} and was left out."
-        changes.append(Change("left out", said, column=names[column]))
+        value = None if empty else float(low[column])
+        changes.append(Change("left out", said, column=names[column], value=value))
     kept = np.flatnonzero(varying).tolist()
     made = new_array((len(values), len(kept)), values.dtype)
     for rows in pieces(values.shape, values.dtype):

@@ -37,6 +37,7 @@ class Change:
     count: int = 1
     column: str | None = None
     advice: tuple[Advice, ...] = ()
+    value: float | None = None  # of a column that was left out because it never changes
 
     @property
     def sentence(self) -> str:

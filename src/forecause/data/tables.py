@@ -166,17 +166,20 @@ def _panel_of(data: Any, asked: ReadingOptions) -> Panel:
     return _without_gaps(panel, asked)
 
 
-def plain_rows(data: Any, asked: ReadingOptions, known: Panel) -> tuple[Array, Array | None]:
+def plain_rows(
+    data: Any, asked: ReadingOptions, known: Panel
+) -> tuple[Array, Array | None, dict[str, Array]]:
     """The columns of a known panel in another table, (row, column), and its times (row,).
 
     In the order of time. Nothing is refused for being short, constant or empty, and nothing is
-    filled: it may be the few minutes of an event. Other columns are left aside.
+    filled: it may be the few minutes of an event. Columns that never moved in the panel come
+    apart, by name; others are left aside.
     """
     if isinstance(data, Panel):
         if data.variables != known.variables:
             raise InputError("The panel given has other variables than the run.")
         missing = np.zeros(data.values.shape, bool) if data.filled is None else data.filled
-        return np.where(missing, np.nan, data.values), data.time
+        return np.where(missing, np.nan, data.values), data.time, {}
     origins, tables = _raw_tables(data, asked)
     if len(tables) > 1:
         raise InputError(f"Expected one table, found {len(tables)}.")
@@ -188,9 +191,10 @@ def plain_rows(data: Any, asked: ReadingOptions, known: Panel) -> tuple[Array, A
     if roles.time is None and known.time is not None:
         roles = roles.model_copy(update={"time": _recognised_time(table, roles)})
     problems = Problems()
-    part = part_of(table, roles, variables, origins[0], problems)
+    still = [c.column for c in known.changes if c.value is not None and c.column in table.names]
+    part = part_of(table, roles, [*variables, *still], origins[0], problems)
     problems.raise_if_any()
-    numbers = [name for name in variables if name not in roles.labels]
+    numbers = [name for name in (*variables, *still) if name not in roles.labels]
     columns = []
     labels = {label.name: label for label in known.labels}
     for name in variables:
@@ -202,7 +206,8 @@ def plain_rows(data: Any, asked: ReadingOptions, known: Panel) -> tuple[Array, A
         else:
             cells = part.values[:, numbers.index(name)].astype(np.float64)
             columns.append(rate(cells, part.gaps) if name in asked.counter else cells)
-    return np.stack(columns, axis=1), part.time
+    apart = {name: part.values[:, numbers.index(name)].astype(np.float64) for name in still}
+    return np.stack(columns, axis=1), part.time, apart
 
 
 def _checked(

@@ -7,6 +7,7 @@ which is left out of everything that is learned.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,7 +21,13 @@ from forecause.data.streams import past_and_targets
 from forecause.data.tables import plain_rows
 from forecause.data.windows import Windows
 from forecause.effects.periods import Time, between, ends_of, moment
-from forecause.effects.surprise import Normal, conformal_p_value, evidence, joint_rank
+from forecause.effects.surprise import (
+    Normal,
+    conformal_p_value,
+    evidence,
+    evidence_alone,
+    joint_rank,
+)
 from forecause.effects.what_if import variable_place
 from forecause.errors import InputError
 from forecause.forecast.refit import Causes
@@ -38,12 +45,15 @@ LEAST_ROWS = 10  # of an event of which only one moment is named
 LEAST_CALM = 40  # windows
 ENOUGH_BEFORE = 200  # calm windows before an event, from which on later ones are not needed
 ROWS_PER_INPUT = 3  # the same, per lagged input
+TREND_GOES_ON = 0.25  # of the calm rows' number: for how long after them a trend goes on
 ROWS_PER_LAG = 4  # of an event without rows before it, whose first rows are then only past
+LOUD = 4.0  # calm sds from which a cause in a user's own graph accounts for what follows it
 SHOWN = 5  # variables in a picture
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+Link = tuple[str, str, int]  # source, target, lag
 
 CAVEAT = (
     "A cause outside the table shows up in the variables that it enters first; one that acts "
@@ -127,6 +137,7 @@ class _Stretch:
     time: Time  # or row numbers
     calm: Windows
     floor: Array  # (column,) least standard deviation, in the data's units
+    moved: dict[str, Array] = field(default_factory=dict)  # (row,) of what never moves in calm
     notes: list[str] = field(default_factory=list)
 
 
@@ -141,34 +152,48 @@ def explain(
     """The likely causes of an event, ranked; see `Discovery.explain`."""
     if target is not None:
         variable_place(found, target)
-    known = _own_graph(found, graph)
+    known, links = _own_graph(found, graph)
     own = data is None
     stretch = _of_run(found, event, until) if own else _of_new(found, event, until, data)
     calm, coding = stretch.calm, stretch.calm.panel.coding
     normal = _normal(stretch, known)
     innovations, whole, left_out = _innovations(normal, stretch)
     time = pd.Index(stretch.time[left_out:], name="time")
-    size = np.sqrt(_known_mean(innovations**2))
-    proof = evidence(normal, innovations, whole, calm.max_lag)
-    of_column = joint_rank(size, proof, len(innovations))
     p_value, blocks = conformal_p_value(normal.errors, innovations)
-    names = coding.variables
-    loudest = np.array([own[size[own].argmax()] for own in map(coding.columns, range(len(names)))])
-    score = np.array([of_column[coding.columns(v)].max() for v in range(len(names))])
-    ways = _ways_to(known, target)
-    if target is not None:
-        away = [name != target and name not in ways for name in names]
-        score = np.where(away, thresholds().events.no_path * score, score)
-    watched = (
-        np.ones(len(size), bool) if target is None else coding.of_column == names.index(target)
+    moved = np.array([off[left_out:] for off in stretch.moved.values()]).reshape(-1, len(time)).T
+    every = np.concatenate([innovations, moved], axis=1)
+    names = (*coding.variables, *stretch.moved)
+    owner = np.concatenate([coding.of_column, len(coding.variables) + np.arange(moved.shape[1])])
+    size = np.sqrt(_known_mean(every**2))
+    proof = np.concatenate(
+        [evidence(normal, innovations, whole, calm.max_lag), evidence_alone(moved)]
     )
+    of_column = joint_rank(size, proof, len(every))
+    columns = [np.flatnonzero(owner == variable) for variable in range(len(names))]
+    loudest = np.array([own[size[own].argmax()] for own in columns])
+    score = np.array([of_column[own].max() for own in columns])
+    ways = _ways_to(links, target)
+    doubtful = _away_from(target, ways, names)
+    if graph is not None:
+        loud = {name for name, own in zip(names, size[loudest], strict=True) if own >= LOUD}
+        doubtful |= _follow(loud, links)
+    is_doubtful = [name in doubtful for name in names]
+    score = np.where(is_doubtful, thresholds().events.no_path * score, score)
+    watched = np.ones(len(coding.of_column), bool)
+    if target is not None:
+        watched = coding.of_column == names.index(target)
     table = pd.DataFrame(
         {
             "variable": names,
             "score": score,
             "surprise": size[loudest],
-            "first": [_first(innovations[:, column], time) for column in loudest],
-            "share": _shares(normal, innovations, coding.of_column, watched),
+            "first": [_first(every[:, column], time) for column in loudest],
+            "share": np.concatenate(
+                [
+                    _shares(normal, innovations, coding.of_column, watched),
+                    np.full(len(stretch.moved), np.nan),
+                ]
+            ),
         }
     )
     table = table.sort_values(["score", "surprise"], ascending=False, ignore_index=True)
@@ -182,7 +207,7 @@ def explain(
         p_value,
         blocks,
         pd.DataFrame(listed, columns=["cause", "path", "lags"]),
-        pd.DataFrame(innovations[:, loudest], index=time, columns=list(names)),
+        pd.DataFrame(every[:, loudest], index=time, columns=list(names)),
         notes=tuple(stretch.notes),
     )
 
@@ -226,11 +251,13 @@ def _of_new(found: Result, event: Any, until: Any, data: Any) -> _Stretch:
     if calm is None:
         calm = Windows.of(found.deseasonalised_panel(panel=read), lags)
     _check_calm(calm)
-    values, time = plain_rows(data, found.config.data, read)
+    values, time, apart = plain_rows(data, found.config.data, read)
+    moved = _off_their_value(read, apart)
     rows = np.arange(len(values))
     if event is not None:
         rows = _event_rows(event, until, time, len(values), lags)
     first, end = int(rows[0]), int(rows[-1]) + 1
+    moved = {name: off[first:end] for name, off in moved.items()}
     place = _places(read, time, len(values))
     follows = place is not None and int(place[0]) == _last_place(read) + 1
     if follows and place is not None:  # the last calm rows are its past
@@ -245,7 +272,18 @@ def _of_new(found: Result, event: Any, until: Any, data: Any) -> _Stretch:
         notes.append("Levels are those of the rows before the event in the data given.")
     shown = rows if time is None else time[rows]
     floor = _floor(read)
-    return _Stretch(_padded(past, lags), scaled[first:end], shown, calm, floor, notes)
+    return _Stretch(_padded(past, lags), scaled[first:end], shown, calm, floor, moved, notes)
+
+
+def _off_their_value(read: Panel, apart: dict[str, Array]) -> dict[str, Array]:
+    """Columns that hold one value in all calm rows: how far they are off it, in the least sds."""
+    constant = {change.column: change.value for change in read.changes}
+    share, found = thresholds().events.scale_floor, {}
+    for name, values in apart.items():
+        value = constant[name] or 0.0
+        size = abs(value) or float(np.nanmax(np.abs(values), initial=0.0))
+        found[name] = (values - value) / (share * size) if size else np.zeros(len(values))
+    return found
 
 
 def _event_rows(event: Any, until: Any, time: Time | None, rows: int, lags: int) -> Index:
@@ -310,7 +348,14 @@ def _without_time(values: Array, place: Index | None, calm: Panel) -> Array:
         values[0, numeric] = np.nan
     last = len(course.terms) - 1
     known = course.ends[last] + np.arange(len(values)) if place is None else place
-    return np.asarray(values - course.explained(last, known))
+    terms, weights = course.terms[last], course.weights[last]
+    matrix = terms.matrix(known)
+    if terms.knots:  # a trend goes on for a while, then it stays where it is
+        most = (1 + TREND_GOES_ON) * course.ends[last]
+        later = len(terms.shifts) + len(terms.odd_days)
+        own = slice(matrix.shape[1] - later - len(terms.knots) + 1, matrix.shape[1] - later)
+        matrix[:, own] = terms.matrix(np.clip(known, 0, most))[:, own]
+    return np.asarray(values - weights[0] - matrix @ weights[1:])
 
 
 def _padded(past: Array, lags: int) -> Array:
@@ -382,32 +427,46 @@ def _shares(normal: Normal, innovations: Array, of_column: Index, watched: Mask)
     return np.asarray((parts[:count] * parts[count]).sum((1, 2)) / total)
 
 
-def _own_graph(found: Result, graph: Any) -> LaggedGraph:
-    """The run's graph, or the user's: a LaggedGraph, or pairs (source, target) at every lag."""
+def _own_graph(found: Result, graph: Any) -> tuple[LaggedGraph, list[Link]]:
+    """The run's graph, or the user's: a LaggedGraph, or pairs (source, target) at every lag; and
+    its links, which may name columns that never moved in the run's data."""
+    own = found.graph
     if graph is None or isinstance(graph, LaggedGraph):
-        known = found.graph if graph is None else graph
-        if known.variables != found.graph.variables:
+        known = own if graph is None else graph
+        if known.variables != own.variables:
             raise InputError("The graph given has other variables than the run.")
-        return known
-    pairs = list(getattr(graph, "edges", graph))
-    lags = range(1, found.graph.max_lag + 1)
-    names = set(found.graph.variables)
-    for pair in pairs:
-        if len(pair) != 2 or not set(pair) <= names:
+        edges = known.causal.edges
+        return known, list(zip(edges["source"], edges["target"], edges["lag"], strict=True))
+    still = {str(change.column) for change in found.panel_of().changes}
+    links: list[Link] = []
+    for pair in getattr(graph, "edges", graph):
+        if len(pair) != 2 or not set(pair) <= {*own.variables, *still}:
             raise InputError(
                 f"Expected pairs (source, target) of the run's variables, found {pair!r:.80}."
             )
-    edges = [(source, target, lag) for source, target in pairs for lag in lags]
-    return LaggedGraph.from_edges(list(found.graph.variables), found.graph.max_lag, edges)
+        links += [(*pair, lag) for lag in range(1, own.max_lag + 1)]
+    inner = [link for link in links if set(link[:2]) <= set(own.variables)]
+    return LaggedGraph.from_edges(list(own.variables), own.max_lag, inner), links
 
 
-def _ways_to(graph: LaggedGraph, target: str | None) -> dict[str, tuple[str, str]]:
+def _away_from(
+    target: str | None, ways: Mapping[str, Any], names: Collection[str]
+) -> set[str]:
+    """The variables without a way to the target."""
+    return set() if target is None else set(names) - {target, *ways}
+
+
+def _follow(loud: Collection[str], links: Collection[Link]) -> set[str]:
+    """What a loud cause in the user's own graph accounts for, whose links may act within a row."""
+    return {end for start, end, _ in links if start in loud and start != end}
+
+
+def _ways_to(links: list[Link], target: str | None) -> dict[str, tuple[str, str]]:
     """For every ancestor of the target: the way there with the fewest links, and its lags."""
     if target is None:
         return {}
-    edges = graph.causal.edges
     into: dict[str, dict[str, int]] = {}
-    for source, end, lag in zip(edges["source"], edges["target"], edges["lag"], strict=True):
+    for source, end, lag in links:
         if source != end:
             own = into.setdefault(str(end), {})
             own[str(source)] = min(int(lag), own.get(str(source), int(lag)))

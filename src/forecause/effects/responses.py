@@ -161,7 +161,7 @@ def response(
     size = float(sd[place]) if amount is None else float(amount)
     if not np.isfinite(size) or size == 0:
         raise InputError(f"The amount must be a number other than 0, found {amount!r}.")
-    push = Push(
+    push = Raise(
         place,
         size / float(sd[place]),
         horizon,
@@ -217,7 +217,7 @@ def variance_shares(found: Result, horizon: int = 12) -> pd.DataFrame:
     columns = list(found.data.columns)
     added = np.zeros((horizon, len(columns), len(columns)))  # (row ahead, target, source)
     for source in range(len(columns)):
-        push = Push(source, float(noise[source]), horizon)
+        push = Raise(source, float(noise[source]), horizon)
         moved = np.zeros((1, horizon + 1, len(columns)))
         if noise[source] > 0:
             moved = _cases(found, model, push, 0)(())
@@ -234,7 +234,7 @@ def variance_shares(found: Result, horizon: int = 12) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class Push:
+class Raise:
     """A column that is raised, in standard deviations, at one row or from then on."""
 
     column: int
@@ -281,7 +281,7 @@ class _Told(NamedTuple):
 
 
 def _told(
-    found: Result, model: Forecaster, push: Push, between: Collection[int], seed: int
+    found: Result, model: Forecaster, push: Raise, between: Collection[int], seed: int
 ) -> _Told:
     """Total and direct effects."""
     cases = _cases(found, model, push, seed)
@@ -301,7 +301,7 @@ def _told(
 
 
 def _cases(
-    found: Result, model: Forecaster, push: Push, seed: int
+    found: Result, model: Forecaster, push: Raise, seed: int
 ) -> Callable[[Collection[int]], Array]:
     """What a push changes where some columns are kept: (case, row from 0, column), standardised.
 
@@ -313,7 +313,7 @@ def _cases(
     return lambda kept: recursion(weight, push, kept)
 
 
-def recursion(weight: Array, push: Push, kept: Collection[int] = ()) -> Array:
+def recursion(weight: Array, push: Raise, kept: Collection[int] = ()) -> Array:
     """Impulse responses (draw, row from 0, column) of weights (draw, target, step, source).
 
     Columns that are `kept` do not move.
@@ -338,14 +338,14 @@ class _Arms:
     """Futures from states of the data, with the push and without it, under the same noise."""
 
     model: Forecaster
-    push: Push
+    push: Raise
     past: npt.NDArray[np.float32]  # (case, max_lag, column)
     domain: npt.NDArray[np.int64] | None
     noise: npt.NDArray[np.float32]  # (row after, case, column)
     plain: npt.NDArray[np.float32]  # (case, row after, column), without the push
 
     @classmethod
-    def of(cls, found: Result, model: Forecaster, push: Push, seed: int) -> _Arms:
+    def of(cls, found: Result, model: Forecaster, push: Raise, seed: int) -> _Arms:
         window, rng = found.data.sampled, np.random.default_rng(seed)
         if found.windows is not None:
             window = found.windows.sample(CASES, rng).whole()
@@ -383,7 +383,7 @@ def _clipped(values: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
 
 
 def _half_widths(
-    found: Result, push: Push, between: Collection[int], told: _Told, data: Any, seed: int
+    found: Result, push: Raise, between: Collection[int], told: _Told, data: Any, seed: int
 ) -> tuple[Array, str]:
     """Half the width of the bands (row after, column), standardised, and what to know of it.
 

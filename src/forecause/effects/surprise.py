@@ -114,6 +114,16 @@ def evidence(normal: Normal, innovations: Array, whole: Array, steps: int) -> Ar
     return np.minimum(found, LARGEST)
 
 
+def evidence_alone(off: Array) -> Array:
+    """The same of columns (row, column) that never move in calm rows: of mean and variance."""
+    found = np.zeros(off.shape[1])
+    for column, values in enumerate(off.T):
+        left = values[np.isfinite(values)]
+        if len(left) > 1:
+            found[column] = max(_of_mean(left), _of_variance(left, 3.0))
+    return np.minimum(found, LARGEST)
+
+
 def _of_mean(left: Array) -> float:
     return float(-(log_ndtr(-np.sqrt(len(left)) * abs(left.mean())) + np.log(2)) / np.log(10))
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from forecause.data.panel import column_ranges
 from forecause.data.sampling import rows_to_come
 from forecause.data.windows import Windows
 from forecause.diagnostics.power import noise_sd
@@ -50,6 +51,30 @@ ENOUGH_NOISE = 40  # windows of a domain whose errors stand for it
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 Single = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Push:
+    """A variable raised once by an amount, in its own units, and then left to itself.
+
+    Examples
+    --------
+    >>> import forecause as fc
+    >>> system = fc.simulate(nodes=3, max_lag=1, rows=300, seed=0)
+    >>> run = fc.discover(system.frame(), max_lag=1, forecaster="linear")
+    >>> run.simulate_do({"X1": fc.Push(1.0)}, steps=2).shape
+    (2, 3)
+    """
+
+    amount: float
+    step: int = 1  # at which step ahead
+
+
+class _Action(NamedTuple):
+    """What is done in each step, (step, column), standardised."""
+
+    held: Single  # NaN where nothing is held
+    pushed: Single  # 0 where nothing is pushed
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,23 +209,24 @@ def future(
     if not isinstance(do, Mapping | None):
         raise InputError(f"What is held must be given by name, as {{'oil': 3}}; found {do!r:.80}.")
     place = _series_place(found, series)
-    held = _held(found, do or {}, steps, place)  # (step, column), NaN where nothing is held
+    action = _action(found, do or {}, steps, place)
     rolls = _Rolls(found, *_latest(found, series), steps, draws, seed)
-    standardised = rolls.under_action(held) if do else rolls.of(rolls.models.guarded)
+    standardised = rolls.under_action(action) if do else rolls.of(rolls.models.guarded)
     values = in_data_units(found, place, standardised)
     correction = rolls.correction(place)
     if correction is not None:
-        values += np.where(np.isnan(held), correction, 0.0)
+        values += np.where(np.isnan(action.held), correction, 0.0)
     table = pd.DataFrame(
         values.reshape(-1, values.shape[-1]),
         index=_index(found, place, steps, draws),
         columns=list(found.data.columns),
     )
     for name, given in (do or {}).items():
-        if name in table:  # shown as it was given, not as it was computed with
+        if name in table and not isinstance(given, Push):  # shown as it was given, not as it was computed with
             path = np.broadcast_to(np.asarray(given, dtype=np.float64), steps)
             table[name] = np.tile(path, max(draws, 1))
     table.attrs["caveat"] = caveat_of(found) if do else CAVEAT
+    table.attrs["outside"] = _outside(found, values, do or {})
     if found.causal is not None:
         names = found.data.variables
         table.attrs["forecast_by"] = dict(zip(names, found.causal.forecast_by, strict=True))
@@ -216,12 +242,13 @@ class _Rolls:
         self.found, self.past, self.domain = found, past, domain
         self.steps, self.draws, self.seed = steps, draws, seed
         self.models = Models.of(found)
-        self.nothing = np.full((steps, past.shape[-1]), np.nan, dtype=np.float32)
+        nothing = np.zeros((steps, past.shape[-1]), dtype=np.float32)
+        self.nothing = _Action(np.full_like(nothing, np.nan), nothing)
 
-    def under_action(self, held: Single) -> Single:
-        """(draw or 1, step, column), standardised, where `held` (step, column) is not NaN there."""
+    def under_action(self, action: _Action) -> Single:
+        """(draw or 1, step, column), standardised."""
         causal, guarded = self.models
-        moved = self.of(causal, held)
+        moved = self.of(causal, action)
         if causal is guarded:
             return moved
         change = moved - self.of(causal)
@@ -232,7 +259,7 @@ class _Rolls:
             is_moved = (change[at] != 0).any(-1, keepdims=True)
             other = moved[at] if self.draws else levels
             following[at] = np.where(is_moved, other, following[at] - change[at])
-        return np.where(np.isnan(held), following, held)
+        return np.where(np.isnan(action.held), following, action.held)
 
     def correction(self, series: int) -> Array | None:
         """What the outlook adds to the futures of the guarded forecaster, in the data's units."""
@@ -251,13 +278,13 @@ class _Rolls:
     def _again(self, draws: int) -> _Rolls:
         return _Rolls(self.found, self.past, self.domain, self.steps, draws, 0)
 
-    def of(self, forecaster: Forecaster, held: Single | None = None) -> Single:
+    def of(self, forecaster: Forecaster, action: _Action | None = None) -> Single:
         """The futures that a forecaster tells, (draw or 1, step, column), standardised.
 
         Without draws and where it is curved, the mean of many noisy futures: a future without
         noise would be biased.
         """
-        held = self.nothing if held is None else held
+        held, pushed = self.nothing if action is None else action
         is_mean = not self.draws
         is_noisy = self.draws > 0 or (self.steps > 1 and not forecaster.is_straight)
         count = self.draws or (MEAN_DRAWS if is_noisy else 1)
@@ -280,8 +307,9 @@ class _Rolls:
                     levels = np.eye(levels.shape[-1])[drawn]
                 following[:, label.columns] = label.standardised(levels)
             free = np.isnan(held[step])
-            means[0, step] = np.where(free, expected.mean(0, dtype=np.float64), held[step])
-            following = np.nan_to_num(following).clip(-FARTHEST, FARTHEST)
+            mean = expected.mean(0, dtype=np.float64) + pushed[step]
+            means[0, step] = np.where(free, mean, held[step])
+            following = np.nan_to_num(following + pushed[step]).clip(-FARTHEST, FARTHEST)
             return np.where(free, following, held[step]).astype(np.float32)
 
         past = np.repeat(self.past[None], count, axis=0)
@@ -394,6 +422,44 @@ def number_place(found: Result, name: str) -> int:
             "futures in which it is held at one level or another (simulate_do)."
         )
     return int(found.data.coding.first[place])
+
+
+def _outside(found: Result, values: Array, do: Mapping[str, Any]) -> list[str]:
+    """What is set or pushed beyond the values of the data, where forecasts are guesses."""
+    if found.panel is None:
+        if found.data.course is not None:
+            return []  # how high the season was in the rows that are kept is not known
+        seen = found.data.sampled.rows.astype(np.float64) * found.data.sd + found.data.mean
+        low, high = seen.min((0, 1)), seen.max((0, 1))
+    else:
+        low, high = column_ranges(found.panel.values)
+    names = found.data.columns
+    return [
+        name
+        for place, name in enumerate(names)
+        if name in do
+        and bool(((values[..., place] < low[place]) | (values[..., place] > high[place])).any())
+    ]
+
+
+def _action(found: Result, do: Mapping[str, Any], steps: int, series: int) -> _Action:
+    """What `do` asks for in each step."""
+    pushes = {name: one for name, one in do.items() if isinstance(one, Push)}
+    pushed = np.zeros((steps, len(found.data.columns)))
+    course = found.data.course
+    for name, push in pushes.items():
+        place = number_place(found, name)
+        if not np.isfinite(push.amount) or not 1 <= push.step <= steps:
+            raise InputError(
+                f"{name!r} can be pushed by a number at one of the steps 1 to {steps}, found "
+                f"{push}."
+            )
+        size = push.amount / found.data.sd[place]
+        pushed[push.step - 1, place] = size
+        if course is not None and course.levels is not None and push.step < steps:
+            pushed[push.step, place] = -size  # of a difference: up, and down again
+    others = {name: values for name, values in do.items() if name not in pushes}
+    return _Action(_held(found, others, steps, series), pushed.astype(np.float32))
 
 
 def _held(found: Result, do: Mapping[str, Any], steps: int, series: int) -> Single:
