@@ -15,8 +15,8 @@ SURFACE = """
 Additive CausalDiscovery CNN Chronos Config Dictionary Discovery Forecaster
 ForecasterSettings Foreign
 ForecauseError ForecauseWarning GlobalTopK InputError LaggedGraph Linear LoggedProgress MLP Panel
-Pretrained Progress Push TopK Transformer Trees VectorTransformer Workers __version__ datasets discover
-drivers load load_graph read score_graph simulate
+Pretrained Progress Push TopK Transformer Trees VectorTransformer Workers __version__ datasets
+discover drivers load load_graph read score_graph simulate
 """
 
 

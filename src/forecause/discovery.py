@@ -155,7 +155,8 @@ class Discovery(Result):
         """The future of a series if some variables are held at a value, or at one per step.
 
         `{"oil": fc.Push(1.0)}` raises one once instead. Compare with `forecast(steps)`; the table's
-        `attrs["outside"]` names what is set beyond the values of the data. `draws` futures with noise instead of their mean course.
+        `attrs["outside"]` names what is set beyond the values of the data. `draws` futures
+        with noise instead of their mean course.
         A variable of labels is held at a level; in a draw, one of its columns is 1.
         """
         return future(self, steps, series, do, draws, seed)

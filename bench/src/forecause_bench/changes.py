@@ -57,11 +57,13 @@ def of_pair(seed: int, rows: int, kind: str) -> list[dict[str, Any]]:
     frame = pd.DataFrame(values, columns=[f"x{i}" for i in range(NODES)])
     run = discover(frame, LAGS, forecaster="linear", season="none", seed=seed)
     told = run.changed((0, rows - 1), (rows, 2 * rows - 1))
-    found = {(r.source, r.target, int(r.lag)) for r in told.links.itertuples()}
+    found = set(told.links[["source", "target", "lag"]].itertuples(index=False, name=None))
     parts = (frame.iloc[:rows], frame.iloc[rows:])
     graphs = [discover(p, LAGS, forecaster="linear", season="none", seed=seed).graph for p in parts]
-    one, other = (set(g.edges[["source", "target", "lag"]].itertuples(index=False)) for g in graphs)
-    rules = {"Forecause": found, "difference of two graphs": {tuple(e) for e in one ^ other}}
+    one, other = (
+        set(g.edges[["source", "target", "lag"]].itertuples(index=False, name=None)) for g in graphs
+    )
+    rules = {"Forecause": found, "difference of two graphs": one ^ other}
     return [{"kind": kind, "rule": rule} | _scored(got, truth) for rule, got in rules.items()]
 
 

@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from forecause.data.panel import Panel
 from forecause.discovery import Discovery
 from forecause.errors import InputError
 from forecause.method import discover
@@ -28,7 +27,12 @@ SEEDS = 20
 NODES, LAGS = 12, 2
 LENGTH = 40  # rows of an event
 KINDS = ("mean shift", "variance", "broken link", "new link", "two roots")
-CUTS = ((0, 30), (15, 60), (60, 180), (120, 1320))  # minutes before and after: half an hour to a day
+CUTS = (
+    (0, 30),
+    (15, 60),
+    (60, 180),
+    (120, 1320),
+)  # minutes before and after: half an hour to a day
 SHIFT, LOUDER, LINK = 3.0, 3.0, 0.6
 RULES = ("Forecause", "Forecause, target known", "naive z", "own past")
 
@@ -60,7 +64,7 @@ def of_system(seed: int, rows: int) -> list[dict[str, Any]]:
             start = system.run(gap, calm[-LAGS:], rng=rng) if gap else calm[-LAGS:]
             event = changed.run(LENGTH, start[-LAGS:], rng=rng)
             told = run.explain(data=table(event, rows + gap))
-            about = {"kind": kind, "history": "gap" if gap else "touches"}
+            about: dict[str, Any] = {"kind": kind, "history": "gap" if gap else "touches"}
             if kind == "calm":
                 flagged = None if told.p_value is None else float(told.p_value <= 0.05)
                 lines.append(about | {"rule": "Forecause", "flagged": flagged})
@@ -75,7 +79,7 @@ def of_system(seed: int, rows: int) -> list[dict[str, Any]]:
                 RULES[3]: _named(own_past(calm, event, start)),
             }
             truth = {f"x{root}" for root in roots}
-            lines += [about | {"rule": rule} | hits(found, truth) for rule, found in ranks.items()]
+            lines += [{**about, "rule": r, **hits(found, truth)} for r, found in ranks.items()]
     return lines + cuts(run, system, calm, seed)
 
 
@@ -92,7 +96,10 @@ def cuts(run: Discovery, system: System, calm: Array, seed: int) -> list[dict[st
         run.explain(data=whole.iloc[onset - early : onset + late]).causes["variable"].iloc[0]
         for early, late in CUTS
     ]
-    same = {"same": float(len(set(firsts)) == 1), "first": np.mean([f == f"x{root}" for f in firsts])}
+    same = {
+        "same": float(len(set(firsts)) == 1),
+        "first": np.mean([f == f"x{root}" for f in firsts]),
+    }
     return [{"kind": "cuts", "history": "touches", "rule": "Forecause"} | same]
 
 
@@ -135,13 +142,13 @@ class System:
         return [root], changed
 
     def _between(self) -> npt.NDArray[np.bool_]:
-        return (self.weights != 0) & ~np.eye(NODES, dtype=bool)
+        return np.asarray((self.weights != 0) & ~np.eye(NODES, dtype=bool))
 
     def farthest_below(self, root: int) -> int:
         """The last variable that a root reaches, itself if it reaches none: where alarms go off."""
         reached = [root]
         for one in reached:
-            after = np.flatnonzero(self._between().any(0)[:, one])
+            after = np.flatnonzero(np.asarray(self._between().any(axis=0))[:, one])
             reached += [int(i) for i in after if int(i) not in reached]
         return reached[-1]
 
@@ -243,11 +250,8 @@ def pet_shop(folder: Path) -> Iterator[list[dict[str, Any]]]:
         alarm, root = about["target"], about["root_cause"]["node"]
         event = _pet_table(case / "metrics.csv")
         own = (alarm["metric"], alarm["agg"])
-        known, new = (
-            part.xs(own, axis=1, level=(1, 2)) if own in _pairs(part) else part.iloc[:, :0]
-            for part in (calm, event)
-        )
-        known = known.loc[:, known.notna().mean() > 0.5]
+        known, new = (_of_metric(part, own) for part in (calm, event))
+        known = known.dropna(axis=1, thresh=len(known) // 2)
         known = known.interpolate().bfill().reset_index()
         shared = [name for name in known.columns if name in new.columns or name == "time"]
         new = new.reset_index()[shared]
@@ -292,12 +296,13 @@ def _service(metric: str) -> str:
 def _pet_table(path: Path) -> pd.DataFrame:
     """Columns (part, metric, statistic), index the time in seconds."""
     table = pd.read_csv(path, header=[0, 1, 2], index_col=0, skiprows=[3])
-    table.index = pd.Index(pd.to_numeric(table.index), name="time")
+    table.index = pd.Index(table.index.to_numpy(dtype=np.float64), name="time")
     return table
 
 
-def _pairs(part: pd.DataFrame) -> set[tuple[str, str]]:
-    return {(str(metric), str(statistic)) for _, metric, statistic in part.columns}
+def _of_metric(part: pd.DataFrame, own: tuple[str, str]) -> pd.DataFrame:
+    """One metric and statistic of every part of the shop."""
+    return pd.DataFrame(part.xs(own, axis=1, level=(1, 2)))
 
 
 def summary(found: pd.DataFrame) -> list[pd.DataFrame]:

@@ -449,9 +449,7 @@ def _own_graph(found: Result, graph: Any) -> tuple[LaggedGraph, list[Link]]:
     return LaggedGraph.from_edges(list(own.variables), own.max_lag, inner), links
 
 
-def _away_from(
-    target: str | None, ways: Mapping[str, Any], names: Collection[str]
-) -> set[str]:
+def _away_from(target: str | None, ways: Mapping[str, Any], names: Collection[str]) -> set[str]:
     """The variables without a way to the target."""
     return set() if target is None else set(names) - {target, *ways}
 

@@ -60,10 +60,10 @@ class Push:
     Examples
     --------
     >>> import forecause as fc
-    >>> system = fc.simulate(nodes=3, max_lag=1, rows=300, seed=0)
-    >>> run = fc.discover(system.frame(), max_lag=1, forecaster="linear")
+    >>> system = fc.simulate(nodes=4, max_lag=2, rows=500, seed=1)
+    >>> run = fc.discover(system.frame(), max_lag=2, forecaster="linear")
     >>> run.simulate_do({"X1": fc.Push(1.0)}, steps=2).shape
-    (2, 3)
+    (2, 4)
     """
 
     amount: float
@@ -222,7 +222,9 @@ def future(
         columns=list(found.data.columns),
     )
     for name, given in (do or {}).items():
-        if name in table and not isinstance(given, Push):  # shown as it was given, not as it was computed with
+        if name in table and not isinstance(
+            given, Push
+        ):  # shown as it was given, not as it was computed with
             path = np.broadcast_to(np.asarray(given, dtype=np.float64), steps)
             table[name] = np.tile(path, max(draws, 1))
     table.attrs["caveat"] = caveat_of(found) if do else CAVEAT
@@ -426,6 +428,8 @@ def number_place(found: Result, name: str) -> int:
 
 def _outside(found: Result, values: Array, do: Mapping[str, Any]) -> list[str]:
     """What is set or pushed beyond the values of the data, where forecasts are guesses."""
+    if not do:
+        return []
     if found.panel is None:
         if found.data.course is not None:
             return []  # how high the season was in the rows that are kept is not known
