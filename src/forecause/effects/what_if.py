@@ -34,7 +34,7 @@ CAVEAT = (
     "columns, and if the forecaster was right about values like these."
 )
 DENSE = (
-    " The run has no causal forecaster, as one of an old version or one that was read anew: its "
+    " The run is without a causal forecaster, as of an old version or read anew: its "
     "forecaster reads all inputs, so variables without a path from what is set may move."
 )
 
