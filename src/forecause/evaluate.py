@@ -147,7 +147,7 @@ def rolling_origin(
             known = _known(panel, each.known, chosen.lag).panel
             found = discover(known, chosen, progress)
             rivals = _autoregressions(known, int(seasons.max()))
-        ours = _forecasts(found, panel, each.rows, steps)
+        ours = run_forecasts(found, panel, each.rows, steps)
         simple = _simple_forecasts(panel, each, seasons, steps, rivals)
         parts.append(_tidy(panel, each.rows, np.concatenate([ours[None], simple])))
     names = panel.variables
@@ -217,7 +217,7 @@ def _known(panel: Panel, spans: list[tuple[int, int]], max_lag: int) -> Windows:
         raise InputError(reason) from None
 
 
-def _forecasts(found: Result, panel: Panel, rows: Rows, steps: int) -> Array:
+def run_forecasts(found: Result, panel: Panel, rows: Rows, steps: int) -> Array:
     """What `forecast` of a run says from each row on, (case, step, variable)."""
     assert found.causal is not None
     assert found.windows is not None

@@ -49,6 +49,12 @@ def bench(
     if show:
         typer.echo("\n".join(describe_suites()))
         return
+    if suite == "forecasts":  # a study of forecasts, which are no graphs
+        from forecause_bench import forecasts
+
+        folder = Path("bench-forecasts") if out is None else out
+        typer.echo(forecasts.run(folder, seeds or 1, numbers(rows) or forecasts.ROWS, data))
+        return
     from forecause.report import terminal
     from forecause_bench.questions import STUDIES, run_study
 
