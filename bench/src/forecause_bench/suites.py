@@ -73,7 +73,5 @@ def describe_suites() -> list[str]:
             f"rows {', '.join(f'{rows:,}' if rows else 'all' for rows in sizes)}"
         )
         lines.append(f"{suite.name:{width}}  {suite.title} ({size})")
-    lines.append(
-        f"{'forecasts':{width}}  Errors of forecasts, and their bands, beside rivals"
-    )
+    lines.append(f"{'forecasts':{width}}  Errors of forecasts, and their bands, beside rivals")
     return lines
