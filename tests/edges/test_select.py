@@ -165,3 +165,11 @@ def test_a_table_without_links_gets_one_no_more_often_than_the_usual_level_says(
 def test_a_negative_score_takes_nothing_from_the_shares_of_others():
     scores = xr.DataArray([[[3.0], [-5.0]], [[1.0], [1.0]]], dims=AXES)
     np.testing.assert_allclose(target_shares(scores).values[:, :, 0], [[1, 0], [0.5, 0.5]])
+
+
+def test_a_cause_of_a_slow_store_matters_although_the_own_past_has_nearly_all_relevance():
+    scores = scores_of(np.zeros((3, 3, 1)))
+    scores.values[0, :, 0] = [1.0, 0.001, 0.0001]  # of the store: itself, its inflow, another
+    significant = scores.copy(data=np.zeros(scores.shape))
+    chosen = false_discovery(scores, significant, 0.05, 0.003)
+    assert chosen.values[0, :, 0].tolist() == [True, True, False]

@@ -70,6 +70,11 @@ class EdgeThresholds(Settings):
     least_share: Share = _number(
         0.003, "least share of a target's relevance that a cause has", WEAK_LINKS
     )
+    least_share_beside_own: Share = _number(
+        0.2,
+        "share of what others have of a target which its own past nearly tells, to be a cause",
+        DRIVERS,
+    )
     nearly_known: Share = _number(
         0.9, "share of a target's variance that is forecast, from which more is asked", HARD
     )

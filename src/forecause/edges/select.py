@@ -44,11 +44,18 @@ def false_discovery(
     """Candidates whose q-value is at most `fdr` and that matter to the forecast.
 
     A candidate that explains less than `least_share` of what moves its target is left out even if
-    it is significant: with enough rows every small misfit of the tested model is.
+    it is significant: with enough rows every small misfit of the tested model is. Not so if it has
+    much of what the other variables have together: where a store hardly changes from row to row,
+    its own past leaves next to nothing open, and a cause of that is a cause.
     """
     if not 0 < fdr < 1:
         raise InputError(f"The false discovery rate must lie between 0 and 1, found {fdr}.")
-    return (q_values <= fdr) & (target_shares(scores) >= least_share)
+    shares, bounds = target_shares(scores), thresholds().edges
+    others = scores["source"] != scores["target"]
+    is_store = shares.where(~others, 0.0).sum(["source", "lag"]) > bounds.nearly_known
+    beside_own_past = target_shares(scores.where(others, 0.0))
+    fills_it = is_store & (beside_own_past >= bounds.least_share_beside_own)
+    return (q_values <= fdr) & ((shares >= least_share) | fills_it)
 
 
 def accepted_share(q_values: npt.NDArray[np.float64], fdr: float, if_weak: float) -> float:
