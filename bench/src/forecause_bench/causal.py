@@ -144,7 +144,7 @@ def what_if(runs: dict[str, Discovery], made: Simulated, rows: int) -> dict[str,
                 false[name].append(float(np.abs(moved[:, other]).mean()))
     scale = np.sqrt(np.mean(size))
     errors = {f"what-if {n}": float(np.sqrt(np.mean(e)) / scale) for n, e in squares.items()}
-    return errors | {f"false movement {n}": float(np.mean(e or [0.0])) for n, e in false.items()}
+    return errors | {f"false movement {n}": float(np.mean(e or [np.nan])) for n, e in false.items()}
 
 
 def held_variables(made: Simulated) -> list[int]:
@@ -200,6 +200,8 @@ def page(results: pd.DataFrame, command: str) -> str:
         "",
         "## What moves although nothing drives it, mean, in standard deviations",
         "",
+        "A dash: every variable descends from those that are held.",
+        "",
         *_table(results, [f"false movement {name}" for name in WHAT_IF], 3),
         "",
     ]
@@ -217,7 +219,7 @@ def _table(results: pd.DataFrame, columns: list[str], digits: int) -> list[str]:
         lines += [(name, int(rows), own[own["rows"] == rows]) for rows in own["rows"].unique()]
     return head + [
         f"| {name} | {rows:,} | "
-        + " | ".join(f"{own[c].mean():.{digits}f}" for c in columns)
+        + " | ".join(f"{own[c].mean():.{digits}f}".replace("nan", "-") for c in columns)
         + " |"
         for name, rows, own in lines
     ]
@@ -239,7 +241,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         results.to_csv(asked.folder / "results.csv", index=False)
         words = " ".join(f"{k} {v:.3g}" for k, v in line.items() if isinstance(v, float))
         sys.stderr.write(f"{line['mechanism']} {line['rows']} {line['seed']}: {words}\n")
-    command = f"python -m forecause_bench.causal FOLDER --seeds {asked.seeds}"
+    rows = " ".join(map(str, asked.rows))
+    command = (
+        f"python -m forecause_bench.causal FOLDER --seeds {asked.seeds} "
+        f"--first-seed {asked.first_seed} --rows {rows}"
+    )
     text = page(pd.DataFrame(lines), command)
     (asked.folder / "table.md").write_text(text, encoding="utf-8")
     sys.stdout.write(text)
