@@ -212,7 +212,7 @@ def test_the_usual_error_rate_is_stricter_where_rows_are_plenty_and_is_kept_with
 def test_where_links_are_weak_more_is_accepted_and_the_run_says_how_much():
     values = fc.simulate(nodes=8, max_lag=3, in_degree=2.5, rows=250, seed=1).frame()
     usual = fc.discover(values, 3, forecaster="linear")
-    assert usual.config.edges.fdr == 0.1
+    assert usual.config.edges.fdr == 0.09  # less the more windows an input has
     strict = fc.discover(values, 3, forecaster="linear", fdr=0.05)
     assert strict.config.edges.fdr == 0.05
     told = [

@@ -162,7 +162,7 @@ def test_fewer_rows_of_a_counter_are_read_as_all_were():
     assert panel.reading["counter"] == ("requests_total",)
     few = fc.read(table[["load", "requests_total"]].tail(50), **panel.reading | {"gaps": "drop"})
     np.testing.assert_allclose(few.values[1:, 1], requests[351:])
-    values, _ = plain_rows(table.tail(20), panel.read_by, panel)
+    values, *_ = plain_rows(table.tail(20), panel.read_by, panel)
     np.testing.assert_allclose(values[1:, 1], requests[381:])
 
 

@@ -135,7 +135,7 @@ def test_the_effect_says_that_it_is_direct(linear_run):
 def test_an_old_run_answers_by_its_dense_forecaster_and_says_so():
     run = run_of(chain(600), EDGES, with_causal=False)
     told = future(run, 3, do={"a": 1.0})
-    assert "has no causal forecaster" in told.attrs["caveat"]
+    assert "without a causal forecaster" in told.attrs["caveat"]
     assert future(run, 3).attrs["caveat"] == CAVEAT
     assert len(bands(run, 2)) == 6
 

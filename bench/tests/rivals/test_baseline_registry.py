@@ -25,6 +25,7 @@ NAMES = [
     "granger-pairwise",
     "granger",
     "var-fdr",
+    "ols-all",
     "cmlp",
     "random",
 ]

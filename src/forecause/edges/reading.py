@@ -198,7 +198,8 @@ def usual_fdr(windows: int, inputs: int) -> tuple[float, float]:
         return usual.usual_fdr, usual.usual_fdr
     enough = np.log(thresholds().tests.allowance_below)
     lost = float(np.clip(2 * (1 - np.log(max(windows / inputs, 1.0)) / enough), 0.0, 1.0))
-    return usual.usual_fdr_few, (1 - lost) * usual.usual_fdr_few + lost * usual.usual_fdr_weak
+    weak = (1 - lost) * usual.usual_fdr_few + lost * usual.usual_fdr_weak
+    return usual.usual_fdr_few, round(weak, 2)
 
 
 def with_final_fdr(context: ReadingContext, statistics: Statistics) -> ReadingContext:

@@ -222,9 +222,7 @@ def future(
         columns=list(found.data.columns),
     )
     for name, given in (do or {}).items():
-        if name in table and not isinstance(
-            given, Push
-        ):  # shown as it was given, not as it was computed with
+        if name in table and not isinstance(given, Push):  # shown as it was given
             path = np.broadcast_to(np.asarray(given, dtype=np.float64), steps)
             table[name] = np.tile(path, max(draws, 1))
     table.attrs["caveat"] = caveat_of(found) if do else CAVEAT
@@ -275,7 +273,10 @@ class _Rolls:
             return moved[None]
         tried = in_data_units(self.found, series, self._again(WIDTH_DRAWS).of(guarded))
         own = in_data_units(self.found, series, self.of(guarded))
-        return np.asarray(moved + (outlook.widening(tried) - 1) * (own - mean))
+        wider = np.asarray(moved + (outlook.widening(tried) - 1) * (own - mean))
+        for label in guarded.labels:
+            wider[..., label.columns] = 0.0  # a level is drawn or not
+        return wider
 
     def _again(self, draws: int) -> _Rolls:
         return _Rolls(self.found, self.past, self.domain, self.steps, draws, 0)

@@ -195,19 +195,24 @@ class _Judged:
         return np.abs((1 - share) * self.model + share * self.follower - self.actual)
 
     def errors(self, share: float) -> Array:
-        """(column,) relative to the last value's: mean of that of the next step and of all."""
+        """(column,) relative to the last value's: mean of that of the next step and of all.
+
+        NaN for what did not move.
+        """
         steps = slice(0, JUDGED_STEPS)
         own, naive = self.mixed(share)[:, steps], np.abs(self.last - self.actual)[:, steps]
         with np.errstate(invalid="ignore", divide="ignore"):
             ratio = _mean(own[:, 0], 0) / _mean(naive[:, 0], 0)
             ratio_all = _mean(own, (0, 1)) / _mean(naive, (0, 1))
-        return np.asarray((ratio + ratio_all) / 2)
+        mean = (ratio + ratio_all) / 2
+        return np.where(np.isfinite(mean), mean, np.nan)
 
     def shares(self, windows: Windows) -> Array:
         """The follower's (column,): that of least error, if it is clearly less than the model's."""
         errors = np.stack([self.errors(share) for share in SHARES])  # (share, column)
         best = np.nan_to_num(errors, nan=np.inf).argmin(0)
-        gain = 1 - np.take_along_axis(errors, best[None], 0)[0] / errors[0]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            gain = 1 - np.take_along_axis(errors, best[None], 0)[0] / errors[0]
         chosen = np.where(gain > thresholds().choice.least_gain_of_level, best, 0)
         is_number = np.zeros(len(best), dtype=bool)
         is_number[windows.panel.coding.numeric_columns] = True

@@ -73,12 +73,11 @@ def _sentences(run: Result, verbose: bool) -> tuple[list[str], int]:
     doubts = [finding.warning for finding in run.findings if finding.gravity == "doubt"]
     links = [_link_sentence(link) for link in top_links(run)] or [NOTHING_FOUND]
     others = [f"note: {one.sentence}" for one in run.findings if one.gravity != "doubt"]
-    if run.measured_power:
-        others.insert(0, f"note: {run.measured_power.sentence}")
+    power = [f"note: {run.measured_power.sentence}"] if run.measured_power else []
     notes = sorted(run.data.notes, key=lambda note: note.endswith("was taken as the time."))
     if verbose:
-        return [*doubts, *notes, *links, *others], 0
-    said = [*doubts[:2], *notes[:1], *links, *notes[1:], *others][:MOST_SENTENCES]
+        return [*doubts, *power, *notes, *links, *others], 0
+    said = [*doubts[:2], *power, *notes[:1], *links, *notes[1:], *others][:MOST_SENTENCES]
     unsaid = {*doubts, *notes, *others} - set(said)
     return said, len(unsaid)
 
