@@ -371,6 +371,12 @@ class EventThresholds(Settings):
     first_surprise: Positive = _number(
         4.0, "calm sds from which a row is the first surprise", INCIDENTS
     )
+    loud: Positive = _number(
+        4.0,
+        "calm sds from which a cause in a user's own graph accounts for what follows it",
+        INCIDENTS,
+    )
+    level: Share = _number(0.05, "p-value up to which it is called an event", INCIDENTS)
 
 
 class ChangeThresholds(Settings):
@@ -380,6 +386,9 @@ class ChangeThresholds(Settings):
         0.05, "accepted share of false changes, half among links and half elsewhere", CHANGES
     )
     noise_fdr: Share = _number(0.05, "the same among changes of the noise", CHANGES)
+    clear: Positive = _number(
+        1.96, "standard errors from 0 with which a link counts as there in one period", CHANGES
+    )
 
 
 class DiagnosisThresholds(Settings):

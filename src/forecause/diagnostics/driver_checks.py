@@ -10,14 +10,15 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 import numpy as np
-from scipy.special import fdtrc, pdtrc
+from scipy.special import pdtrc
 
 from forecause.advice import Advice, hint
 from forecause.data.streams import moments_of
 from forecause.diagnostics.examined import Array, Examined, Index, Mask, by_size, named
 from forecause.diagnostics.finding import Finding, between, listed, strongest, within
-from forecause.regression.least_squares import pseudo_inverse
+from forecause.regression.least_squares import principal_axes, pseudo_inverse
 from forecause.regression.moments import Moments
+from forecause.regression.robust import f_p_values
 
 MOST_INPUTS = 1000  # of the models that are compared
 ROWS_PER_INPUT = 3
@@ -122,7 +123,7 @@ def driven_by_an_average(
     found = {}
     for place, column in enumerate(looked.tolist()):
         others = np.delete(np.arange(len(looked)), place)
-        weights = np.linalg.eigh(now[np.ix_(others, others)])[1][:, -1]
+        weights = principal_axes(now[np.ix_(others, others)])[1][:, -1]
         own = np.zeros((len(gram), 1 + max_lag))
         own[0, 0] = 1.0
         own[every[:, place], 1 + np.arange(max_lag)] = 1.0
@@ -152,8 +153,8 @@ def f_p_value(before: float, after: float, more: int, freedom: int) -> float:
     """That so many more terms explain no more than chance does."""
     if more < 1 or freedom < 1:
         return 1.0
-    f = max(before - after, 0.0) / more / max(after / freedom, 1e-300)
-    return float(fdtrc(more, freedom, f))
+    f = (before - after) / more / max(after / freedom, 1e-300)
+    return float(f_p_values(np.array(f), more, freedom))
 
 
 def dependent_columns(run: Examined) -> Iterator[Finding]:
@@ -163,7 +164,7 @@ def dependent_columns(run: Examined) -> Iterator[Finding]:
     now = now[:, now.std(0) > 0] if len(columns) else now
     if now.shape[1] != len(columns) or len(columns) < 2 or len(now) < 2 * len(columns):
         return
-    values, vectors = np.linalg.eigh(np.corrcoef(now.T))
+    values, vectors = principal_axes(np.asarray(np.corrcoef(now.T)))
     places = np.flatnonzero((np.abs(vectors[:, values < DEPENDENT]) > LEAST_LOADING).any(1))
     if not len(places):
         return

@@ -37,8 +37,6 @@ MOST_INPUTS = 400  # with more, an edge's own q-value decides alone
 MOST_CURVES = 120  # inputs that curves are tried of
 KNOT_QUANTILES = (0.05, 0.35, 0.65, 0.95)
 CURVE_FEATURES = len(KNOT_QUANTILES) - 1  # numbers of a curve
-# Weights of the evidence of each analysis, square roots of powers of ten, by logistic regression
-# over chosen edges of simulated, seasonal and unlinked systems.
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]

@@ -24,13 +24,11 @@ from forecause.effects.coefficient_draws import has_dense_fit
 from forecause.effects.periods import between, ends_of
 from forecause.errors import InputError
 from forecause.graph.lagged import LaggedGraph
-from forecause.regression.least_squares import pseudo_inverse
 from forecause.regression.p_values import adjusted_p_values
-from forecause.regression.robust import hc3_terms
+from forecause.regression.robust import hc3_fit
 from forecause.result import Result
 from forecause.views import card
 
-CLEAR = 1.96  # standard errors from 0 in one period, to say that a link was or is there
 MOST_WINDOWS = 50_000  # of a period
 
 Array = npt.NDArray[np.float64]
@@ -142,9 +140,7 @@ class _Fit:
     @classmethod
     def of(cls, past: Array, targets: Array) -> _Fit:
         design = np.column_stack([np.ones(len(past)), past])
-        inverse = pseudo_inverse(design.T @ design)
-        coefficients = inverse @ (design.T @ targets)
-        h, left = hc3_terms(design, targets, inverse, coefficients)
+        coefficients, h, left = hc3_fit(design, targets)
         errors = np.sqrt(np.maximum((h**2).T @ left**2, 1e-300))
         plain = targets - design @ coefficients
         freedom = len(past) - design.shape[1]
@@ -245,8 +241,9 @@ def _tests(found: Result, one: _Fit, other: _Fit) -> pd.DataFrame:
 
 def _kind(row: Any) -> str:
     """What happened to a link whose coefficient changed."""
-    was = abs(row.before) > CLEAR * row.before_error
-    is_now = abs(row.after) > CLEAR * row.after_error
+    clear = thresholds().changes.clear
+    was = abs(row.before) > clear * row.before_error
+    is_now = abs(row.after) > clear * row.after_error
     if was and is_now and row.before * row.after < 0:
         return "sign"
     if was and not is_now:

@@ -10,8 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from forecause.regression.least_squares import pseudo_inverse
-from forecause.regression.robust import hc3_terms
+from forecause.regression.robust import hc3_fit
 
 WORK = 2e9  # multiplications; with more, neighbouring windows share their noise
 FEWEST_BLOCKS = 100
@@ -47,9 +46,7 @@ def coefficient_errors(
     for some, used in groups:
         own = np.concatenate([[0], used + 1])
         own_design, own_targets = design[:, own], targets[:, some]
-        inverse = pseudo_inverse(own_design.T @ own_design)
-        coefficients = inverse @ (own_design.T @ own_targets)
-        h, left = hc3_terms(own_design, own_targets, inverse, coefficients)
+        coefficients, h, left = hc3_fit(own_design, own_targets)
         for place, target in enumerate(some.tolist()):
             influence = np.add.reduceat(h[:, 1:] * left[:, [place]], first)  # (block, input)
             found[target, used] = coefficients[1:, place]

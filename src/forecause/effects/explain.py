@@ -47,7 +47,6 @@ ENOUGH_BEFORE = 200  # calm windows before an event, from which on later ones ar
 ROWS_PER_INPUT = 3  # the same, per lagged input
 TREND_GOES_ON = 0.25  # of the calm rows' number: for how long after them a trend goes on
 ROWS_PER_LAG = 4  # of an event without rows before it, whose first rows are then only past
-LOUD = 4.0  # calm sds from which a cause in a user's own graph accounts for what follows it
 SHOWN = 5  # variables in a picture
 
 Array = npt.NDArray[np.float64]
@@ -85,8 +84,8 @@ class Explanation:
 
     @property
     def is_event(self) -> bool | None:
-        """Whether calm rows seldom look like this (5 %); None where calm is too short."""
-        return None if self.p_value is None else self.p_value <= 0.05
+        """Whether calm rows seldom look like this; None where calm is too short."""
+        return None if self.p_value is None else self.p_value <= thresholds().events.level
 
     @property
     def sentence(self) -> str:
@@ -101,7 +100,8 @@ class Explanation:
         if self.p_value is None:
             return (
                 f"{said} Too little calm to say whether this is an event: {self.calm_blocks} calm "
-                f"stretches of {self.rows} rows, at least 19 are needed."
+                f"stretches of {self.rows} rows, at least "
+                f"{thresholds().events.least_calm_blocks} are needed."
             )
         if not self.is_event:
             return f"This may be no event: calm rows look like it in {self.p_value:.0%}. {said}"
@@ -175,7 +175,8 @@ def explain(
     ways = _ways_to(links, target)
     doubtful = _away_from(target, ways, names)
     if graph is not None:
-        loud = {name for name, own in zip(names, size[loudest], strict=True) if own >= LOUD}
+        least = thresholds().events.loud
+        loud = {name for name, own in zip(names, size[loudest], strict=True) if own >= least}
         doubtful |= _follow(loud, links)
     is_doubtful = [name in doubtful for name in names]
     score = np.where(is_doubtful, thresholds().events.no_path * score, score)

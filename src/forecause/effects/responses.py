@@ -22,6 +22,7 @@ from forecause.data.windows import Windows
 from forecause.effects.coefficient_draws import coefficient_errors, has_dense_fit
 from forecause.effects.intervals import LEVEL
 from forecause.effects.what_if import (
+    FARTHEST,
     Effect,
     Models,
     caveat_of,
@@ -39,7 +40,6 @@ CASES = 1_000  # states of the data, with noise of their own, that a curved fore
 MOST_WINDOWS = 20_000  # for the bands
 MOST_HORIZON = 500
 NORMAL_90 = 1.6449  # standard errors of a 90 % interval
-FARTHEST = 1e6  # standard deviations
 SHOWN = 6  # targets in a picture
 
 Array = npt.NDArray[np.float64]
@@ -155,8 +155,7 @@ def response(
 ) -> Response:
     """What raising `source` by `amount` (one sd), once or held, does to all variables."""
     place = number_place(found, source)
-    if isinstance(horizon, bool) or not 1 <= horizon <= MOST_HORIZON:
-        raise InputError(f"The horizon must be 1 to {MOST_HORIZON} rows, found {horizon!r}.")
+    _check_rows("horizon", horizon)
     sd = found.data.sd
     size = float(sd[place]) if amount is None else float(amount)
     if not np.isfinite(size) or size == 0:
@@ -192,8 +191,7 @@ def response(
 def total_effect(found: Result, source: str, target: str, lag: int) -> Effect:
     """The response of a target so many rows after its source was raised once by one sd."""
     number_place(found, target)
-    if isinstance(lag, bool) or not 1 <= lag <= MOST_HORIZON:
-        raise InputError(f"The lag must lie between 1 and {MOST_HORIZON}, found {lag!r}.")
+    _check_rows("lag", lag)
     answer = response(found, source, lag)
     change, low, high = answer.at(target, lag)[["effect", "low", "high"]].astype(float)
     samples = np.array([change])
@@ -211,8 +209,7 @@ def variance_shares(found: Result, horizon: int = 12) -> pd.DataFrame:
     variables, so no order of them matters; shares add up to 1.
     """
     model = Models.of(found).causal
-    if isinstance(horizon, bool) or not 1 <= horizon <= MOST_HORIZON:
-        raise InputError(f"The horizon must be 1 to {MOST_HORIZON} rows, found {horizon!r}.")
+    _check_rows("horizon", horizon)
     noise = noise_of(found, model, -1).std(0)
     columns = list(found.data.columns)
     added = np.zeros((horizon, len(columns), len(columns)))  # (row ahead, target, source)
@@ -241,9 +238,7 @@ class Raise:
     size: float
     horizon: int
     held: bool = False
-    differenced: bool = (
-        False  # the columns are changes from row to row, the answer is of their sums
-    )
+    differenced: bool = False  # columns are changes from row to row, the answer is of their sums
 
     @property
     def course(self) -> Array | None:
@@ -259,6 +254,11 @@ class Raise:
         """Answers (..., row from 0, column) of the values themselves, without the push's row."""
         whole = np.cumsum(moved, axis=-2) if self.differenced else moved
         return np.asarray(whole[..., 1:, :])
+
+
+def _check_rows(name: str, rows: int) -> None:
+    if isinstance(rows, bool) or not 1 <= rows <= MOST_HORIZON:
+        raise InputError(f"The {name} must be 1 to {MOST_HORIZON} rows, found {rows!r}.")
 
 
 def _between(found: Result, source: str, through: str | None) -> list[int]:

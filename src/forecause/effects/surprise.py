@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import chdtrc, fdtrc, log_ndtr, stdtr
+from scipy.special import chdtrc, log_ndtr, stdtr
 
 from forecause.config.thresholds import thresholds
 from forecause.regression.least_squares import coefficients_of, ridge
+from forecause.regression.robust import f_p_values
 from forecause.regression.sample import stretches
 
 BLOCKS = 5  # of calm time, each left out once
@@ -143,7 +144,7 @@ def _of_causes(left: Array, inputs: Array) -> float:
     rest = left - design @ coefficients_of(design, left)
     explained = np.sum(left**2) - np.sum(rest**2)
     statistic = explained / design.shape[1] / max(np.sum(rest**2) / freedom, 1e-12)
-    return _minus_log(fdtrc(design.shape[1], freedom, max(statistic, 0.0)))
+    return _minus_log(float(f_p_values(np.array(statistic), design.shape[1], freedom)))
 
 
 def _of_any(left: Array, inputs: Array) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -211,7 +212,7 @@ def future(
     place = _series_place(found, series)
     action = _action(found, do or {}, steps, place)
     rolls = _Rolls(found, *_latest(found, series), steps, draws, seed)
-    standardised = rolls.under_action(action) if do else rolls.of(rolls.models.guarded)
+    standardised = rolls.under_action(action) if do else rolls.guarded
     values = in_data_units(found, place, standardised)
     correction = rolls.correction(place)
     if correction is not None:
@@ -245,6 +246,11 @@ class _Rolls:
         nothing = np.zeros((steps, past.shape[-1]), dtype=np.float32)
         self.nothing = _Action(np.full_like(nothing, np.nan), nothing)
 
+    @cached_property
+    def guarded(self) -> Single:
+        """What comes without an action, (draw or 1, step, column), standardised."""
+        return self.of(self.models.guarded)
+
     def under_action(self, action: _Action) -> Single:
         """(draw or 1, step, column), standardised."""
         causal, guarded = self.models
@@ -252,7 +258,7 @@ class _Rolls:
         if causal is guarded:
             return moved
         change = moved - self.of(causal)
-        following = self.of(guarded) + change
+        following = self.guarded + change
         for label in causal.labels:
             at = (..., label.columns)
             levels = label.standardised(label.probabilities(following[at].astype(np.float64)))
@@ -266,19 +272,21 @@ class _Rolls:
         outlook = None if self.found.causal is None else self.found.causal.outlook
         if outlook is None:
             return None
-        guarded = self.models.guarded
-        mean = in_data_units(self.found, series, self._again(0).of(guarded))[0]
+        mean = in_data_units(self.found, series, self._with(0).guarded)[0]
         moved = outlook.centre(mean, outlook.path(series, self.steps)) - mean
         if not self.draws:
             return moved[None]
-        tried = in_data_units(self.found, series, self._again(WIDTH_DRAWS).of(guarded))
-        own = in_data_units(self.found, series, self.of(guarded))
+        tried = in_data_units(self.found, series, self._with(WIDTH_DRAWS).guarded)
+        own = in_data_units(self.found, series, self.guarded)
         wider = np.asarray(moved + (outlook.widening(tried) - 1) * (own - mean))
-        for label in guarded.labels:
+        for label in self.models.guarded.labels:
             wider[..., label.columns] = 0.0  # a level is drawn or not
         return wider
 
-    def _again(self, draws: int) -> _Rolls:
+    def _with(self, draws: int) -> _Rolls:
+        """The same futures with so many draws, of seed 0."""
+        if (draws, 0) == (self.draws, self.seed):
+            return self
         return _Rolls(self.found, self.past, self.domain, self.steps, draws, 0)
 
     def of(self, forecaster: Forecaster, action: _Action | None = None) -> Single:

@@ -76,6 +76,12 @@ def orthonormal_basis(features: Array, least: float) -> Array:
     return np.asarray(basis[:, sizes > least])
 
 
+def principal_axes(covariance: Array) -> tuple[Array, Array]:
+    """Variances (axis,), the largest last, and the directions (column, axis) that have them."""
+    variances, axes = np.linalg.eigh(covariance)
+    return np.asarray(variances), np.asarray(axes)
+
+
 def pseudo_inverse(gram: Array) -> Array:
     """An inverse (..., feature, feature) that gives the smallest coefficients where some features
     are combinations of others."""

@@ -173,6 +173,13 @@ def hc3_terms(
     return h, errors
 
 
+def hc3_fit(design: Array, targets: Array) -> tuple[Array, Array, Array]:
+    """Least squares coefficients (feature, target), and the terms of their HC3 covariance."""
+    inverse = pseudo_inverse(design.T @ design)
+    coefficients = inverse @ (design.T @ targets)
+    return coefficients, *hc3_terms(design, targets, inverse, coefficients)
+
+
 def _by_target(values: Array) -> Array:
     """(group, feature, target, ...) -> (target, group, feature, ...)."""
     return np.ascontiguousarray(np.moveaxis(values, 2, 0))
@@ -205,9 +212,7 @@ def wald_p_values(design: Array, targets: Array, groups: int, size: int) -> Arra
     design (window, column), targets (window, target) -> (target, group).
     """
     scaled = design / np.maximum(np.sqrt((design**2).mean(0)), 1e-300)
-    inverse = pseudo_inverse(scaled.T @ scaled)
-    coefficients = inverse @ (scaled.T @ targets)  # (column, target)
-    h, errors = hc3_terms(scaled, targets, inverse, coefficients)
+    coefficients, h, errors = hc3_fit(scaled, targets)
     covariance = np.zeros((targets.shape[1], groups, size, size))
     chosen = np.arange(groups * size).reshape(groups, size)
     _add_weighted_products(covariance, h, chosen, np.square(errors))
