@@ -46,7 +46,7 @@ Array = npt.NDArray[Any]
 class Saved(BaseModel):
     """Base of all: values as written, unknown names let through."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True, allow_inf_nan=False)
 
 
 Model = TypeVar("Model", bound=Saved)

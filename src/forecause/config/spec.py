@@ -80,7 +80,7 @@ def may_fetch() -> bool:
 class Settings(BaseModel):
     """Base of everything that is asked for and saved: unknown names are refused, values fixed."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     @classmethod
     def checked(cls, **asked: Any) -> Self:

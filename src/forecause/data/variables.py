@@ -26,7 +26,7 @@ class LabelColumns(BaseModel):
     Standardised, a column is (1 - share) / sd where its level holds and -share / sd elsewhere.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     first: NonNegativeInt
     shares: tuple[Annotated[float, Field(ge=0, le=1)], ...] = Field(min_length=1)  # (level,)
