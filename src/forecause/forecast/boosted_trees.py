@@ -7,8 +7,8 @@ most, and growing ends once held-out rows are not forecast better any more.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,10 @@ Mask = npt.NDArray[np.bool_]
 RATE = 0.15
 LEAVES = 15
 NODES = 2 * LEAVES - 1  # of one tree
+ALL_LEAVES = np.uint16(2**LEAVES - 1)
+RANK_OF_BIT = np.zeros(2**LEAVES, dtype=np.intp)
+RANK_OF_BIT[1 << np.arange(LEAVES)] = np.arange(LEAVES)
+BLOCK = 1_000  # rows whose leaves are looked up at a time
 MOST_TREES = 100
 BINS = 63  # of an input's values
 PATIENCE = 4  # trees without a gain before growing stops
@@ -45,27 +49,55 @@ class BoostedTrees:
 
     def predict(self, inputs: Array) -> Array:
         """(row,) of inputs (row, input)."""
-        return self.intercept + self._sum(inputs, range(len(self.inputs)))
+        return self.intercept + self._sum(inputs, slice(None))
 
     def part(self, inputs: Array, columns: Index) -> Array:
         """The sum (row,) of the trees that split by any of some columns."""
         splits = np.isin(self.inputs, columns) & np.isfinite(self.thresholds)
-        return self._sum(inputs, np.flatnonzero(splits.any(1)).tolist())
+        return self._sum(inputs, np.flatnonzero(splits.any(1)))
 
-    def _sum(self, inputs: Array, trees: Iterable[int]) -> Array:
-        """What some trees add up to, each row passed down to its leaf."""
-        columns, total = np.ascontiguousarray(inputs.T), np.zeros(len(inputs))
-        for tree in trees:
-            waiting = [(0, np.arange(len(inputs)))]
-            while waiting:
-                node, rows = waiting.pop()
-                low, high = self.branches[tree, node].tolist()
-                if low == high:
-                    total[rows] += self.values[tree, node]
-                    continue
-                above = columns[self.inputs[tree, node]][rows] > self.thresholds[tree, node]
-                waiting += [(low, rows[~above]), (high, rows[above])]
-        return total
+    def _sum(self, x: Array, trees: slice | Index) -> Array:
+        inputs, branches = self.inputs[trees], self.branches[trees]
+        return sum_of_trees(x, inputs, self.thresholds[trees], branches, self.values[trees])
+
+
+def sum_of_trees(
+    x: npt.NDArray[Any],
+    inputs: Index,
+    thresholds: npt.NDArray[Any],
+    branches: Index,
+    values: npt.NDArray[Any],
+) -> npt.NDArray[Any]:
+    """What trees add up to (row,) for inputs x (row, input); tables as in BoostedTrees.
+
+    Every split rules out the leaves on the side not taken, a bit each; the last one is the row's.
+    """
+    trees, low, high = np.arange(len(inputs))[:, None], branches[..., 0], branches[..., 1]
+    is_leaf = (low == high) & (low == np.arange(NODES))
+    rank = is_leaf.cumsum(1) - 1
+    leaves = np.where(is_leaf, 1 << np.maximum(rank, 0), 0).astype(np.uint16)  # below each node
+    for node in range(NODES - 1, -1, -1):
+        leaves[:, node] |= leaves[trees[:, 0], low[:, node]] | leaves[trees[:, 0], high[:, node]]
+    by_rank = np.zeros((len(inputs), LEAVES), dtype=values.dtype)
+    by_rank[np.nonzero(is_leaf)[0], rank[is_leaf]] = values[is_leaf]
+    splits = np.argsort(low == high, axis=1, kind="stable")[:, : LEAVES - 1]
+    is_split = (low != high)[trees, splits]
+    column, cut = inputs[trees, splits], thresholds[trees, splits]
+    if_low, if_above = (
+        ~np.where(is_split, leaves[trees, side[trees, splits]], np.uint16(0))
+        for side in (high, low)
+    )
+    either = if_low ^ if_above  # quicker than a choice
+    total = np.empty(len(x), dtype=values.dtype)
+    for first in range(0, len(x), BLOCK):
+        own = slice(first, first + BLOCK)
+        columns = np.ascontiguousarray(x[own].T)
+        left = np.full((len(inputs), columns.shape[1]), ALL_LEAVES)
+        for k in range(int(is_split.sum(1).max(initial=0))):
+            is_above = columns[column[:, k]] > cut[:, k, None]
+            left &= if_low[:, k, None] ^ either[:, k, None] * is_above
+        total[own] = by_rank.ravel()[RANK_OF_BIT[left] + LEAVES * trees].sum(0)
+    return total
 
 
 def grown(
@@ -110,22 +142,25 @@ class _Leaf:
     node: int
     rows: Index  # learned from
     held_out: Index
-    count: Array  # (input, bin) of rows
-    total: Array  # (input, bin) sums of what is to be explained
-    gain: float = field(init=False)
-    input: int = field(init=False)
-    bin: int = field(init=False)
+    sums: Array  # (2, input, bin) of rows, and of what is to be explained
+    gain: float = -np.inf
+    input: int = 0
+    bin: int = 0
 
-    def __post_init__(self) -> None:
-        """The split that lowers the squared error most, and leaves enough rows on both sides."""
-        below, sums = self.count.cumsum(1), self.total.cumsum(1)
-        above, rest = below[:, -1:] - below, sums[:, -1:] - sums
-        enough = np.minimum(below, above) >= LEAST_LEAF
-        with np.errstate(divide="ignore", invalid="ignore"):
-            gains = sums**2 / below + rest**2 / above - sums[:, -1:] ** 2 / below[:, -1:]
-        gains = np.where(enough, gains, -np.inf)
-        self.input, self.bin = (int(i) for i in np.unravel_index(gains.argmax(), gains.shape))
-        self.gain = float(gains[self.input, self.bin])
+
+def _find_splits(leaves: list[_Leaf]) -> None:
+    """The split of each leaf that lowers the squared error most, with enough rows on both sides."""
+    sums = np.stack([leaf.sums for leaf in leaves]).cumsum(-1)  # (leaf, 2, input, bin)
+    whole = sums[..., -1:]
+    count, total = sums.swapaxes(0, 1)
+    rest_count, rest = (whole - sums).swapaxes(0, 1)
+    gains = total**2 / np.maximum(count, 1) + rest**2 / np.maximum(rest_count, 1)
+    gains[np.minimum(count, rest_count) < LEAST_LEAF] = -np.inf
+    places = gains.reshape(len(leaves), -1).argmax(1).tolist()
+    for leaf, own, (all_count, all_total), place in zip(leaves, gains, whole, places, strict=True):
+        leaf.input, leaf.bin = divmod(place, BINS)
+        of_whole = all_total[leaf.input, 0] ** 2 / max(all_count[leaf.input, 0], 1)
+        leaf.gain = float(own[leaf.input, leaf.bin] - of_whole)
 
 
 class _Tree:
@@ -136,28 +171,32 @@ class _Tree:
         self.codes = codes
         self.places = codes + BINS * np.arange(self.width)  # of a row's values among all bins
         self.splits: list[tuple[int, int, int, float]] = []  # node, input, bin, gain
-        rows, held_out = np.flatnonzero(~late), np.flatnonzero(late)
-        leaves = [_Leaf(0, rows, held_out, *self._sums(rows))]
+        rows = np.flatnonzero(~late)
+        fresh = [_Leaf(0, rows, np.flatnonzero(late), self._sums(rows))]
+        leaves = list(fresh)
         while len(leaves) < LEAVES:
+            _find_splits(fresh)
             best = max(leaves, key=lambda leaf: leaf.gain)
             if best.gain <= 0:
                 break
             leaves.remove(best)
-            leaves += self._halves(best)
+            fresh = self._halves(best)
+            leaves += fresh
         self.fitted, self.values = np.zeros(len(left)), dict[int, float]()
         for leaf in leaves:
             value = RATE * float(left[leaf.rows].mean())
             self.values[leaf.node] = value
             self.fitted[leaf.rows] = self.fitted[leaf.held_out] = value
 
-    def _sums(self, rows: Index) -> tuple[Array, Array]:
-        """Count and sum (input, bin) of some rows."""
+    def _sums(self, rows: Index) -> Array:
+        """Count and sum (2, input, bin) of some rows."""
         places = self.places[rows].ravel()
         weights = np.repeat(self.left[rows], self.width)
         size = BINS * self.width
-        count = np.bincount(places, minlength=size).astype(np.float64)
-        total = np.bincount(places, weights, minlength=size).astype(np.float64)
-        return count.reshape(self.width, BINS), total.reshape(self.width, BINS)
+        sums = np.empty((2, size))
+        sums[0] = np.bincount(places, minlength=size)
+        sums[1] = np.bincount(places, weights, minlength=size)
+        return sums.reshape(2, self.width, BINS)
 
     def _halves(self, leaf: _Leaf) -> list[_Leaf]:
         """The two leaves of a split; the sums of the larger one are what the smaller one leaves."""
@@ -167,10 +206,10 @@ class _Tree:
         is_low, is_low_out = (column[rows] <= leaf.bin for rows in (leaf.rows, leaf.held_out))
         low, high = leaf.rows[is_low], leaf.rows[~is_low]
         low_out, high_out = leaf.held_out[is_low_out], leaf.held_out[~is_low_out]
-        count, total = self._sums(low if len(low) <= len(high) else high)
-        others = leaf.count - count, leaf.total - total
-        own, rest = ((count, total), others) if len(low) <= len(high) else (others, (count, total))
-        return [_Leaf(node, low, low_out, *own), _Leaf(node + 1, high, high_out, *rest)]
+        sums = self._sums(low if len(low) <= len(high) else high)
+        other = leaf.sums - sums
+        own, rest = (sums, other) if len(low) <= len(high) else (other, sums)
+        return [_Leaf(node, low, low_out, own), _Leaf(node + 1, high, high_out, rest)]
 
 
 def _tables(reads: Index, intercept: float, trees: list[_Tree], cuts: list[Array]) -> BoostedTrees:

@@ -34,7 +34,7 @@ KEPT_STEPS = 200  # of a path; after them its last season is repeated
 LEAST_ROWS = 40  # of a series' last stretch
 MOST_LATE = 1_000  # rows
 MOST_ORIGINS, MOST_CURVED_ORIGINS = 150, 40
-CURVED_DRAWS = 25  # futures of every origin whose mean is a curved model's forecast
+CURVED_DRAWS = 10  # futures of every origin whose mean is a curved model's forecast
 MOST_SERIES = 20
 MOST_CELLS = 20_000_000  # of forecasts held at once
 SHARES = (0.0, 0.5, 1.0)  # of what follows the level, beside the model
@@ -144,7 +144,8 @@ def rolled(
 ) -> Array:
     """Mean forecasts (origin, step, column) from rows of a panel on, in its units.
 
-    A curved model's is the mean of noisy futures, the same noise for all origins.
+    A curved model's is the mean of noisy futures, the same noise for all origins; at every step
+    it sums to zero over the draws, so that few of them suffice.
     """
     scale = windows.scale
     past = (panel.values[rows[:, None] + np.arange(-windows.max_lag, 0)] - scale.mean) / scale.sd
@@ -154,7 +155,8 @@ def rolled(
     rng = np.random.default_rng(0)
     noise = np.zeros((steps, draws, past.shape[2]))
     if draws > 1 and len(residuals):
-        noise = (residuals - residuals.mean(0))[rng.integers(len(residuals), size=(steps, draws))]
+        noise = residuals[rng.integers(len(residuals), size=(steps, draws))]
+        noise = (noise - noise.mean(1, keepdims=True)) * np.sqrt(draws / (draws - 1))
     means = np.empty((len(rows), steps, past.shape[2]))
 
     def happens(step: int, forecast: npt.NDArray[Any]) -> npt.NDArray[Any]:

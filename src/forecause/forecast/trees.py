@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from forecause.config import PLAIN_READOUTS
 from forecause.forecast.boosted_trees import (
-    LEAVES,
     MOST_TREES,
     NODES,
     BoostedTrees,
     grown,
     held_out_rows,
+    sum_of_trees,
 )
 from forecause.forecast.forecaster import (
     STEP,
@@ -32,7 +32,6 @@ from forecause.forecast.members import by_domain
 from forecause.forecast.rules import PLAIN, Rules
 from forecause.work_sharing import parallel_map
 
-DEPTH = LEAVES - 1  # steps from its root to its farthest leaf
 MOST_READ = 20  # inputs of a target
 MOST_FIRST_TREES = 30  # that tell which inputs these are
 MOST_LEARNED_WINDOWS = 20_000  # that are learned from
@@ -82,18 +81,10 @@ class TreesModel(Forecaster):
     def _sum(self, x: Floats, target: int) -> Floats:
         """Forecast (batch,) of one target from inputs (batch, input)."""
         count = int(self.branches[target].any((1, 2)).sum())  # trees that split
-        root = NODES * np.arange(count)  # nodes of all trees in one table
-        inputs = self.inputs[target, :count].ravel()
-        thresholds, values = (t[target, :count].ravel() for t in (self.thresholds, self.values))
-        children = (self.branches[target, :count] + root[:, None, None]).reshape(-1, 2)
-        node = np.broadcast_to(root, (len(x), count))
-        for _ in range(DEPTH):
-            is_above = np.take_along_axis(x, inputs[node], axis=1) > thresholds[node]
-            after = children[node, is_above.astype(np.int64)]
-            if np.array_equal(after, node):  # a leaf is its own child
-                break
-            node = after
-        return np.asarray(self.intercept[target] + values[node].sum(1))
+        inputs, branches = self.inputs[target, :count], self.branches[target, :count]
+        thresholds, values = self.thresholds[target, :count], self.values[target, :count]
+        total = sum_of_trees(x, inputs, thresholds, branches, values)
+        return np.asarray(self.intercept[target] + total)
 
     def jacobian(self, past: Floats, rules: Rules = PLAIN, domain: Index | None = None) -> Floats:
         """Mean slope within half a standard deviation of each input: trees have no other."""

@@ -29,7 +29,6 @@ from forecause.regression import scan
 from forecause.regression.atoms import Kind
 from forecause.regression.least_squares import residual_of, ridge
 from forecause.regression.scan import InputGroups
-from forecause.work_sharing import one_thread
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -264,11 +263,10 @@ class _Judge:
 
 def _nearest(known: Array, asked: Array) -> Index:
     """The rows of `known` (row, member) that are nearest to each of `asked`, (asked, neighbour)."""
-    from sklearn.neighbors import NearestNeighbors  # takes long to import, and is seldom needed
+    from scipy.spatial import KDTree  # seldom needed
 
-    model = NearestNeighbors(n_neighbors=NEIGHBOURS)
-    with one_thread():  # of the pool that came with the import
-        return np.asarray(model.fit(known).kneighbors(asked, return_distance=False))
+    _, near = KDTree(known).query(asked, k=NEIGHBOURS)
+    return np.asarray(near)
 
 
 def _correlation_and_z(g: Array, r: Array) -> tuple[float, float]:
