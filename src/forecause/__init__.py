@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from forecause.data.panel import Panel as Panel
     from forecause.data.tables import read as read
     from forecause.discovery import Discovery as Discovery
-    from forecause.effects.what_if import Push as Push
+    from forecause.effects.actions import Push as Push
     from forecause.errors import ForecauseError as ForecauseError
     from forecause.errors import ForecauseWarning as ForecauseWarning
     from forecause.errors import InputError as InputError
@@ -79,7 +79,7 @@ _HOMES = {
     "Panel": "forecause.data.panel",
     "Pretrained": _NETWORKS,
     "Progress": "forecause.progress",
-    "Push": "forecause.effects.what_if",
+    "Push": "forecause.effects.actions",
     "TopK": "forecause.config",
     "Transformer": _NETWORKS,
     "Trees": _FORECASTERS,

@@ -21,10 +21,11 @@ from forecause.config import (
 from forecause.diagnostics.power import Learned, Power, measure_power, noise_sd
 from forecause.effects.attribution import attribution_of_run
 from forecause.effects.changes import Changes, changed
+from forecause.effects.direct_effect import Effect, effect
 from forecause.effects.explain import Explanation, explain
+from forecause.effects.futures import bands as future_bands
+from forecause.effects.futures import future
 from forecause.effects.responses import Response, response, total_effect, variance_shares
-from forecause.effects.what_if import Effect, effect, future
-from forecause.effects.what_if import bands as future_bands
 from forecause.graph.lagged import LaggedGraph
 from forecause.progress import QUIET, Progress
 from forecause.refine.run import refine

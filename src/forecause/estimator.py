@@ -112,7 +112,7 @@ class CausalDiscovery(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         """
         from forecause.data.standardised import Scale
         from forecause.data.windows import Windows
-        from forecause.effects.what_if import Models
+        from forecause.effects.answering import Models
 
         check_is_fitted(self, "run_")
         self._checked(X, reset=False)

@@ -14,8 +14,8 @@ from forecause.attribute import READOUTS, relevance
 from forecause.attribute.over_time import attribution_over_time
 from forecause.data import Panel, Windows
 from forecause.diagnostics.regimes import Regimes
+from forecause.effects.answering import Models
 from forecause.effects.attribution import attribution_of_run
-from forecause.effects.what_if import Models
 from forecause.networks.mlp_and_cnn import MLPModel
 from forecause.networks.network import Network
 from forecause.networks.settings import MLP, Transformer

@@ -9,8 +9,11 @@ import pytest
 from forecause.data import Panel
 from forecause.data.summary import DataSummary
 from forecause.data.windows import Windows
+from forecause.effects.actions import Push
+from forecause.effects.answering import CAVEAT, Models
+from forecause.effects.direct_effect import effect
+from forecause.effects.futures import bands, future
 from forecause.effects.responses import response
-from forecause.effects.what_if import CAVEAT, Models, Push, bands, effect, future
 from forecause.errors import InputError
 from forecause.forecast.forecaster import FitData, Forecaster
 from forecause.forecast.guard import fit_causal

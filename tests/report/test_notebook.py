@@ -11,7 +11,7 @@ from matplotlib import pyplot as plt
 
 from forecause.diagnostics.finding import Finding
 from forecause.diagnostics.power import Power
-from forecause.effects.what_if import Effect
+from forecause.effects.direct_effect import Effect
 from forecause.progress import NotebookProgress
 from forecause.report.notebook import MOST_VARIABLES, notebook_html
 from report_runs import NASTY, many_variables, three_variables

@@ -76,7 +76,7 @@ def _slopes(mechanism: Mechanism, past: Array, noise_sd: float) -> Array:
 
 def interval_study(panel: Panel, max_lag: int, seed: int, **settings: Any) -> list[Answer]:
     """A run on all but the last rows, and how many of these its bands hold."""
-    from forecause.effects.what_if import bands
+    from forecause.effects.futures import bands
     from forecause.method import discover
 
     values = np.asarray(panel.values)

@@ -97,7 +97,8 @@ def forecast(
     json: AsJson = False,
 ) -> None:
     """What comes next, with 80 and 95 % bands. With --hold or --push, what would come."""
-    from forecause.effects.what_if import Push, bands
+    from forecause.effects.actions import Push
+    from forecause.effects.futures import bands
     from forecause.errors import InputError
     from forecause.files import examine_file
     from forecause.report import terminal

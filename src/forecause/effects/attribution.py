@@ -12,7 +12,7 @@ from forecause.attribute.over_time import attribution_over_time
 from forecause.data.panel import Panel
 from forecause.data.standardised import Scale
 from forecause.data.windows import Windows
-from forecause.effects.what_if import Models
+from forecause.effects.answering import Models
 from forecause.errors import InputError
 from forecause.progress import QUIET, Progress
 from forecause.result import Result

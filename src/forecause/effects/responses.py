@@ -19,17 +19,17 @@ import pandas as pd
 from forecause.data.sampling import Timing, delay_text
 from forecause.data.streams import past_and_targets
 from forecause.data.windows import Windows
-from forecause.effects.coefficient_draws import coefficient_errors, has_dense_fit
-from forecause.effects.intervals import LEVEL
-from forecause.effects.what_if import (
+from forecause.effects.answering import (
     FARTHEST,
-    Effect,
     Models,
     caveat_of,
     noise_of,
     number_place,
     variable_place,
 )
+from forecause.effects.coefficient_draws import coefficient_errors, has_dense_fit
+from forecause.effects.direct_effect import Effect
+from forecause.effects.intervals import LEVEL
 from forecause.errors import InputError
 from forecause.forecast.forecaster import Forecaster, roll
 from forecause.result import Result

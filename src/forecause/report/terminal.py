@@ -33,7 +33,7 @@ from forecause.report.words import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from forecause.effects.what_if import Effect
+    from forecause.effects.direct_effect import Effect
     from forecause.evaluate import Evaluation
     from forecause.result import Result
 

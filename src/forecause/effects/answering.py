@@ -1,0 +1,95 @@
+"""Who answers questions to a run, with what noise, on what assumption, about which column.
+
+The causal forecaster reads the causes of every target alone, so what has no path from a variable
+that is set does not move. An answer is causal only as far as the columns hold every common cause of
+what is set and what is watched; CAVEAT says so with every result.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from forecause.diagnostics.power import noise_sd
+from forecause.errors import InputError
+from forecause.forecast.causal import CausalForecaster
+from forecause.forecast.forecaster import Forecaster
+from forecause.result import Result
+
+CAVEAT = (
+    "Holds if every common cause of the variable that is set and of what it drives is among the "
+    "columns, and if the forecaster was right about values like these."
+)
+DENSE = (
+    " The run is without a causal forecaster, as of an old version or read anew: its "
+    "forecaster reads all inputs, so variables without a path from what is set may move."
+)
+FARTHEST = 1e6  # standard deviations: a value that runs away stays a number, so 0 times it is 0
+ENOUGH_NOISE = 40  # windows of a domain whose errors stand for it
+
+Array = npt.NDArray[np.float64]
+Single = npt.NDArray[np.float32]
+
+
+class Models(NamedTuple):
+    """Who answers: `causal` says what follows an action, `guarded` what comes without one."""
+
+    causal: Forecaster
+    guarded: Forecaster
+
+    @classmethod
+    def of(cls, found: Result) -> Models:
+        """Those of a run; the dense forecaster where an old run has no other."""
+        if found.causal is None:
+            return cls(found.forecaster, found.forecaster)
+        return cls(found.causal.forecaster, found.causal.guarded)
+
+
+def caveat_of(found: Result) -> str:
+    """On what answers rest."""
+    return CAVEAT if found.causal is not None else CAVEAT + DENSE
+
+
+def noise_of(found: Result, forecaster: Forecaster, domain: int) -> Single:
+    """What a forecaster got wrong, (window, column), standardised, about zero.
+
+    All variables of a window together, since their noise may be related. Of the same domain, where
+    there are enough windows of it.
+    """
+    if isinstance(forecaster, CausalForecaster):
+        errors, domains = forecaster.residuals.astype(np.float64), forecaster.residual_domain
+    else:
+        errors, domains = _scaled_errors(found, forecaster), found.data.sampled.domain
+    if domains is not None and (domains == domain).sum() >= ENOUGH_NOISE:
+        errors = errors[domains == domain]
+    return np.asarray(errors - errors.mean(0), dtype=np.float32)
+
+
+def _scaled_errors(found: Result, forecaster: Forecaster) -> Array:
+    """Errors in the windows kept of an old run, scaled to those on held-out rows, which are
+    larger."""
+    window = found.data.sampled
+    errors = (window.target - forecaster.forecast(window)).astype(np.float64)
+    size = noise_sd(found.losses)[found.data.coding.of_column]
+    return np.asarray(errors * np.maximum(size / np.maximum(errors.std(0, ddof=1), 1e-12), 1.0))
+
+
+def variable_place(found: Result, name: str) -> int:
+    """The variable's index, or an InputError that lists the names."""
+    names = found.data.variables
+    if name not in names:
+        raise InputError(f"Unknown variable {name!r}; choose one of {', '.join(names)}.")
+    return names.index(name)
+
+
+def number_place(found: Result, name: str) -> int:
+    """The column of a variable that is a number."""
+    place = variable_place(found, name)
+    if found.data.coding.label(place):
+        raise InputError(
+            f"{name!r} holds labels, which cannot be raised by a standard deviation; compare "
+            "futures in which it is held at one level or another (simulate_do)."
+        )
+    return int(found.data.coding.first[place])
