@@ -26,7 +26,7 @@ from forecause.effects.explain import Explanation, explain
 from forecause.effects.futures import bands as future_bands
 from forecause.effects.futures import future
 from forecause.effects.responses import Response, response, total_effect, variance_shares
-from forecause.graph.lagged import LaggedGraph
+from forecause.graph.lagged import LaggedGraph, links_among
 from forecause.progress import QUIET, Progress
 from forecause.refine.run import refine
 from forecause.resources.workers import LOCAL, Workers
@@ -348,6 +348,6 @@ class Discovery(Result):
 
     def __repr__(self) -> str:
         return (
-            f"Discovery({len(self.graph)} edges among {len(self.data.variables)} variables, "
-            f"max_lag={self.graph.max_lag}, forecaster={self.forecaster.kind!r})"
+            f"Discovery({links_among(self.graph)}, max_lag={self.graph.max_lag}, "
+            f"forecaster={self.forecaster.kind!r})"
         )

@@ -69,7 +69,9 @@ def column(page, number):
 
 def test_the_page_opens_with_its_verdict(page, path):
     assert path.stat().st_size < 1_500_000
-    assert page.inner_text("h1") == "4 links among 3 variables"
+    assert page.inner_text("h1") == "3 links among 3 variables"
+    assert page.inner_text("#edge-total") == "of 4 links"
+    assert page.inner_text("#selfs") == "links to itself (1)"
     assert "a raises b after 1 row" in page.inner_text("#answers")
     assert edge_count(page) == 4
 
@@ -322,7 +324,7 @@ def test_every_control_has_a_name(page):
           || node.textContent.trim())).map((node) => node.outerHTML)"""
     )
     assert nameless == []
-    assert "4 edges among 3 variables" in page.get_attribute("#canvas", "aria-label")
+    assert "4 links among 3 variables" in page.get_attribute("#canvas", "aria-label")
 
 
 def test_print_shows_content_and_hides_controls(page):

@@ -22,11 +22,12 @@ def test_a_run_shows_headline_picture_links_and_doubts():
     doubt = Finding("regimes", "What drives b changes over time", gravity="doubt")
     opened = plt.get_fignums()
     text = replace(run, findings=(doubt,))._repr_html_()
-    assert "No error rate can be promised: 4 links among 3 variables" in text
+    assert "No error rate can be promised: 3 links among 3 variables" in text
     assert "What drives b changes over time." in text
     assert "<b>a raises b after 1 row</b>" in text
     assert text.index("promised") < text.index("What drives b") < text.index("<svg")
     assert plt.get_fignums() == opened
+    assert repr(run).startswith("Discovery(3 links among 3 variables, ")
 
 
 def test_the_picture_is_an_svg_with_every_name():
@@ -88,10 +89,11 @@ def test_an_empty_graph_and_one_of_very_many_variables():
 def test_a_graph_is_printed_as_a_short_table():
     graph = many_variables(20, max_lag=2, edges=30).graph
     lines = str(graph).splitlines()
-    assert lines[0] == "30 links among 20 variables, delays up to 2 rows"
+    assert lines[0] == "27 links among 20 variables, delays up to 2 rows"
     assert lines[1].split()[:3] == ["source", "target", "lag"]
-    assert lines[-1] == "... and 20 more in .edges"
-    assert len(lines) == 13
+    assert lines[-2] == "... and 17 more in .edges"
+    assert lines[-1] == "and 3 links of a variable to its own past"
+    assert len(lines) == 14
 
 
 def test_graph_data_effect_and_power_have_views_that_escape_names():
@@ -99,7 +101,7 @@ def test_graph_data_effect_and_power_have_views_that_escape_names():
     effect = Effect(NASTY[0], NASTY[1], 1, 2.0, np.zeros(3), 0.5, 0.4, 0.6)
     table = pd.DataFrame({"from": [0.0], "to": [np.inf], "edges": [3], "recovered": [1.0]})
     power = Power(100, 1, 0, 1.0, 0.0, 0.0, table.assign(found=3, false=0.0))
-    for view, told in ((run.graph, "4 links"), (run.data, "1,000 rows"), (effect, "0.4")):
+    for view, told in ((run.graph, "3 links"), (run.data, "1,000 rows"), (effect, "0.4")):
         text = view._repr_html_()
         assert told in text
         assert "<script>" not in text

@@ -76,7 +76,7 @@ def test_a_page_that_is_not_there(tmp_path):
 
 def test_the_verdict_is_there_without_javascript(page):
     text = page.read_text()
-    assert "4 links among 3 variables" in text
+    assert "3 links among 3 variables" in text
     assert "No alert was raised." in text
     assert "Nothing important is missing." in text
     assert "forecause discover DATA --max-lag 2 --forecaster linear" in text

@@ -20,8 +20,9 @@ def test_the_widget_shows_the_page_and_answers_to_clicks(browser):
     )
     frame = page.frame_locator("iframe")
     frame.locator("#answers").wait_for()
-    assert frame.locator("h1").inner_text() == "4 links among 3 variables"
+    assert frame.locator("h1").inner_text() == "3 links among 3 variables"
     assert frame.locator("#edge-count").inner_text() == "3"
+    assert frame.locator("#edge-total").inner_text() == "of 3 links"
     frame.locator("#selfs").click()
     frame.locator("#edge-count", has_text="4").wait_for()
     frame.locator("#answers button").first.click()

@@ -38,7 +38,7 @@ def demo(
         found.report(folder / "report.html", truth=system.graph)
     terminal.show_discovery(found, folder, verbose=verbose)
     metrics = score_graph(found.graph, system.graph)
-    terminal.show_agreement(metrics["lagged"])
+    terminal.show_agreement(metrics["lagged_no_self"])
     if verbose:
         terminal.show_scores(metrics)
     terminal.show_next(folder)

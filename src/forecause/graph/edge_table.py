@@ -62,6 +62,11 @@ def edge_records(edges: pd.DataFrame) -> list[dict[str, Cell]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
+def between_variables(edges: pd.DataFrame) -> pd.Series[bool]:
+    """Which edges, (edge,), link two variables; the others link one to its own past."""
+    return edges["source"] != edges["target"]
+
+
 def edge_table(records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """The way back: a table with a column for every key that any edge has."""
     columns = dict.fromkeys([*EDGE_COLUMNS, *(key for record in records for key in record)])

@@ -15,7 +15,14 @@ import xarray as xr
 from forecause.bounded import check_candidates
 from forecause.errors import InputError
 from forecause.graph.axes import AXES, empty_scores
-from forecause.graph.edge_table import CAUSAL, EDGE_COLUMNS, marks_of, plain_cells, plain_column
+from forecause.graph.edge_table import (
+    CAUSAL,
+    EDGE_COLUMNS,
+    between_variables,
+    marks_of,
+    plain_cells,
+    plain_column,
+)
 from forecause.views import card, figure
 
 EDGE = ["source", "target", "lag"]
@@ -154,12 +161,15 @@ class LaggedGraph:
     def _shown(self) -> tuple[str, pd.DataFrame, list[str]]:
         """The heading, the first links in a few columns, and how many more there are."""
         columns = [name for name in SHOWN_COLUMNS if name in self.edges]
-        table = self.edges[columns].head(SHOWN_EDGES)
+        between = between_variables(self.edges)
+        links = self.edges[between] if between.any() else self.edges
+        table = links[columns].head(SHOWN_EDGES)
         table = table.map(lambda cell: figure(cell) if isinstance(cell, float) else cell)
-        more = len(self) - len(table)
-        links, names = _count(len(self), "link"), _count(len(self.variables), "variable")
-        title = f"{links} among {names}, delays up to {_count(self.max_lag, 'row')}"
-        return title, table, [f"... and {more} more in .edges"] if more else []
+        more, own = len(links) - len(table), len(self) - len(links)
+        rest = [f"... and {more} more in .edges"] if more else []
+        past = [f"and {_count(own, 'link')} of a variable to its own past"] if own else []
+        title = f"{links_among(self)}, delays up to {_count(self.max_lag, 'row')}"
+        return title, table, [*rest, *past]
 
     @property
     def invariant(self) -> LaggedGraph:
@@ -222,6 +232,13 @@ class LaggedGraph:
         from forecause.graph.export import to_tigramite
 
         return to_tigramite(self)
+
+
+def links_among(graph: LaggedGraph) -> str:
+    """14 links among 8 variables; those of a variable to its own past are not counted."""
+    between = int(between_variables(graph.edges).sum())
+    links = _count(between, "link") if between else "No link"
+    return f"{links} among {_count(len(graph.variables), 'variable')}"
 
 
 def _count(number: int, noun: str) -> str:

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from forecause.data.sampling import delay_text
 from forecause.forecast.comparison import over_mean
-from forecause.graph.edge_table import edge_records
+from forecause.graph.edge_table import between_variables, edge_records
 from forecause.progress import QUIET, Progress, TerminalProgress
 from forecause.report.shapes import edge_shapes
 from forecause.report.words import (
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from forecause.effects.direct_effect import Effect
     from forecause.evaluate import Evaluation
+    from forecause.graph.lagged import LaggedGraph
     from forecause.result import Result
 
 
@@ -256,13 +257,14 @@ def _say(sentence: str, console: Console, run: Result, bullet: str = "") -> None
 def _show_edges(run: Result, console: Console, verbose: bool) -> None:
     """The strongest links between variables; those to its own past are no news."""
     edges = run.graph.edges
-    between = edges["source"] != edges["target"]
+    between = between_variables(edges)
     shown = edges if verbose else edges[between] if between.any() else edges
     most = MOST_LINES if verbose else MOST_LINKS
     console.print(_edge_table(run, shown.head(most), console.width))
+    _count_rest(len(shown), most, "edges.csv", console)
     own = len(edges) - len(shown)
-    past = f" ({own} of a variable to its own past)" if own else ""
-    _count_rest(len(edges), min(most, len(shown)), f"edges.csv{past}", console)
+    if own:
+        console.print(Text(f"{_counted(own, 'link')} of a variable to its own past: edges.csv"))
 
 
 def _count_rest(lines: int, shown: int, where: str, console: Console) -> None:
@@ -299,18 +301,23 @@ def _counted(number: int, noun: str) -> str:
 
 
 def _domain_table(run: Result) -> Table:
-    table = Table("domain", "windows", "edges")
+    table = Table("domain", "windows", "links")
     for name, windows in run.data.domain_windows.items():
         graph = run.graph.domains.get(name)
         table.add_row(
-            Text(name), f"{windows:,}", "too few rows" if graph is None else f"{len(graph)}"
+            Text(name), f"{windows:,}", "too few rows" if graph is None else _links_between(graph)
         )
     return table
 
 
+def _links_between(graph: LaggedGraph) -> str:
+    return f"{int(between_variables(graph.edges).sum())}"
+
+
 def _in_common(run: Result) -> str:
-    shared, changing = len(run.graph.invariant), len(run.graph.changes)
-    return f"graph per domain: {shared} edges in all of them, {changing} in some"
+    changing = int(between_variables(run.graph.changes.reset_index()).sum())
+    shared = _links_between(run.graph.invariant)
+    return f"graph per domain: {shared} links in all of them, {changing} in some"
 
 
 def _loss_table(losses: pd.DataFrame, title: str, width: int) -> Table:

@@ -13,7 +13,8 @@ import pandas as pd
 from forecause.data.sampling import delay_text, lag_text, sampling_text
 from forecause.diagnostics.finding import NO_PROMISE, doubted_edges
 from forecause.forecast.comparison import over_mean
-from forecause.graph.edge_table import edge_records
+from forecause.graph.edge_table import between_variables, edge_records
+from forecause.graph.lagged import links_among
 from forecause.report.shapes import BOTH_WAYS, THROUGH_SIZE, WITH_OTHERS, edge_shapes
 
 if TYPE_CHECKING:
@@ -208,13 +209,11 @@ def _moves(response: Mapping[str, Any], source: str, target: str, sd: float) -> 
 
 def headline(run: Result) -> str:
     """How many links there are, and whether they can be relied on."""
-    edges, variables = len(run.graph), len(run.data.variables)
-    links = "No link" if not edges else _count(edges, "link")
-    among = f"{links} among {_count(variables, 'variable')}"
-    doubted = int(doubted_edges(run.findings, run.graph).sum()) if run.doubts else 0
+    among, between = links_among(run.graph), between_variables(run.graph.edges)
+    doubted = int((doubted_edges(run.findings, run.graph) & between).sum()) if run.doubts else 0
     if not doubted:
         return among
-    if doubted == edges:
+    if doubted == between.sum():
         return f"{NO_PROMISE}: {among}, all of them tentative"
     return f"{NO_PROMISE} for {doubted} of them: {among}"
 
@@ -247,7 +246,7 @@ def top_links(run: Result, graph: LaggedGraph | None = None) -> list[dict[str, A
     Each with its key, what it claims, how much, and how sure. `graph` is that of a domain.
     """
     edges, time = (graph or run.graph).edges, run.timing
-    between = edges[edges["source"] != edges["target"]]
+    between = edges[between_variables(edges)]
     chosen = edge_records((between if len(between) else edges).head(TOP_LINKS))
     shift = dict(zip(run.data.variables, run.data.variable_sd.tolist(), strict=True))
     shapes = edge_shapes(run.data, run.evidence)
@@ -268,7 +267,7 @@ def verdict(run: Result) -> list[str]:
     edges = run.graph.edges
     if not len(edges):
         return [NOTHING_FOUND]
-    between = edges[edges["source"] != edges["target"]]
+    between = edges[between_variables(edges)]
     lines = _hubs(between) if len(between) else []
     selfs = len(edges) - len(between)
     if selfs:

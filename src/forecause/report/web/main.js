@@ -62,16 +62,17 @@ function drawControls() {
   $("extra").setAttribute("aria-pressed", String(state.extra));
   const lags = state.lags ? state.lags.split(",") : [];
   for (const chip of $("lags").children) chip.setAttribute("aria-pressed", String(!lags.length || lags.includes(chip.dataset.lag)));
-  const shown = shownEdges(), all = currentView().edges.length;
+  const shown = shownEdges(), own = ownPast(currentView()), all = currentView().edges.length - (state.selfs ? 0 : own);
+  $("selfs").textContent = `links to itself (${own})`;
   $("edge-count").textContent = shown.length;
-  $("edge-total").textContent = state.extra ? `edges and candidates (${all} chosen)` : `of ${all} edges`;
+  $("edge-total").textContent = state.extra ? `links and candidates (${all} chosen)` : `of ${all} links`;
   if ($("filter").value !== state.filter) $("filter").value = state.filter;
   if (views.length > 1) {
     $("change-from").value = state.from;
     $("change-to").value = state.to;
   }
   drawFocus();
-  canvas.setAttribute("aria-label", `${PICTURES[state.shape][0]} of ${currentView().name}: ${shown.length} edges among ${currentView().variables.length} variables. The edge table below lists them.`);
+  canvas.setAttribute("aria-label", `${PICTURES[state.shape][0]} of ${currentView().name}: ${shown.length} links among ${currentView().variables.length} variables. The edge table below lists them.`);
 }
 
 function drawFocus() {

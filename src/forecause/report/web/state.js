@@ -155,6 +155,7 @@ function soundEdge(key) {
 }
 
 const currentView = () => views[state.view];
+const ownPast = (view) => view.edges.filter((edge) => edge.source === edge.target).length;
 const pool = () => (state.extra ? [...currentView().edges, ...candidatesOf(currentView())] : currentView().edges);
 
 // The threshold runs over the scores on a logarithmic scale; 0 keeps all.
