@@ -37,6 +37,7 @@ PROFILE.mkdir(parents=True, exist_ok=True)
     'c.InlineBackend.figure_formats = {"svg"}\nc.IPKernelApp.log_level = 40\n'
 )
 os.environ["IPYTHONDIR"] = str(PROFILE.parent)
+os.environ["FORECAUSE_VIEW"] = "static"  # pictures: a widget needs a kernel behind it
 logging.getLogger("traitlets").setLevel(logging.WARNING)
 
 autodoc_typehints = "none"  # they stand in the signature

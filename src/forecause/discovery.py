@@ -335,16 +335,24 @@ class Discovery(Result):
     @one_thread()
     def widget(self, height: int = 780) -> Any:
         """The page inside a notebook: filter, click a link or a variable. Needs `anywidget`."""
-        from forecause.report.widget import graph_widget
+        from forecause.report.widget import run_widget
 
         self._collect_evidence()
-        return graph_widget(self, height)
+        return run_widget(self, height)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """What a notebook without widgets shows."""
         from forecause.report.notebook import notebook_html
 
         return notebook_html(self)
+
+    def _repr_mimebundle_(self, **_asked: Any) -> dict[str, Any]:
+        """What a notebook shows: the page to touch where it has widgets, else the picture."""
+        from forecause.report.widget import default_view
+
+        self._collect_evidence()
+        still = {"text/plain": repr(self), "text/html": self._repr_html_()}
+        return {**default_view(self), **still}
 
     def __repr__(self) -> str:
         return (

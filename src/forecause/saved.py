@@ -126,6 +126,7 @@ class SavedForecaster(Saved):
 
     kind: StrictStr
     settings: dict[str, Any]
+    module: StrictStr = ""  # where its settings are defined, since 0.3
 
 
 class SavedOutlook(Saved):

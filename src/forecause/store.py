@@ -27,7 +27,7 @@ from forecause.bounded import (
     read_file,
 )
 from forecause.config import Config
-from forecause.config.spec import NotFetched, fetching
+from forecause.config.spec import ForecasterSpec, NotFetched, fetching
 from forecause.data.summary import DataSummary
 from forecause.data.variables import Label
 from forecause.diagnostics.finding import Finding
@@ -198,8 +198,10 @@ def load_run(folder: Path, fetch: bool = False) -> Discovery:
         version = head.get("version")
         if head.get("format", saved.FORMAT) != saved.FORMAT:
             raise _NoRun(f"{_named(folder / RUN)} is not a saved run of the format {saved.FORMAT}.")
+        run, about = saved.read(saved.SavedRun, RUN, contents[RUN])
+        _check_defined(run.forecaster)
         with fetching(fetch):
-            discovery = _restore(contents, *saved.read(saved.SavedRun, RUN, contents[RUN]))
+            discovery = _restore(contents, run, about)
         if not np.isnan(discovery.data.latest).any():
             discovery.forecast(1)  # weights that fit in shape alone show themselves
         return discovery
@@ -213,6 +215,18 @@ def load_run(folder: Path, fetch: bool = False) -> Discovery:
 
 class _NoRun(InputError):
     """The folder holds no run that could be damaged."""
+
+
+def _check_defined(forecaster: saved.SavedForecaster) -> None:
+    """A forecaster of one's own is known once the module that defines it is imported."""
+    if forecaster.kind in ForecasterSpec.every():
+        return
+    named = forecaster.module and forecaster.module != "__main__"
+    where = forecaster.module if named else "the module that defines it"
+    raise _NoRun(
+        f"The forecaster {forecaster.kind!r} of this run is not one of Forecause's own; import "
+        f"{where} before you load the run."
+    )
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
@@ -282,6 +296,7 @@ def _describe(discovery: Discovery) -> dict[str, Any]:
         "forecaster": {
             "kind": discovery.forecaster.kind,
             "settings": discovery.forecaster.settings.model_dump(mode="json"),
+            "module": type(discovery.forecaster.settings).__module__,
         },
         "causal": discovery.causal.describe() if discovery.causal else None,
         "losses": _columns(discovery.losses),

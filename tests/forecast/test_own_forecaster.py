@@ -119,5 +119,9 @@ def test_it_can_be_asked_for_by_its_name(run):
 def test_a_saved_run_whose_forecaster_is_not_defined_says_so(run, tmp_path, monkeypatch):
     folder = run.save(tmp_path / "run")
     monkeypatch.delitem(ForecasterSpec.known, "half")
-    with pytest.raises(fc.InputError, match="Unknown forecaster 'half'"):
+    with pytest.raises(fc.InputError) as refused:
         fc.load(folder)
+    assert str(refused.value) == (
+        "The forecaster 'half' of this run is not one of Forecause's own; import "
+        f"{__name__} before you load the run."
+    )

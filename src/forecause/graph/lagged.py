@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from forecause.views import card, figure
 
 EDGE = ["source", "target", "lag"]
 EVERYWHERE = "all"
+WIDGETS = "forecause.report.widget"  # a layer above, imported when one is asked for
 SHOWN_EDGES = 10  # of a graph that is printed
 SHOWN_COLUMNS = (*EDGE, "mark", "change", "change_low", "change_high", "score", "grade")
 
@@ -189,6 +191,13 @@ class LaggedGraph:
         columns = {name: part.edges.set_index(EDGE)["score"] for name, part in self.domains.items()}
         table = pd.DataFrame(columns).sort_index()
         return table[table.isna().any(axis=1)]
+
+    def widget(self, height: int = 780) -> Any:
+        """The graph to touch in a notebook: filter, click a link or a variable. Needs `anywidget`.
+
+        `run.widget()` has the curves of the run too.
+        """
+        return import_module(WIDGETS).graph_widget(self, height)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The graph as `forecause.graph/1` JSON; written to `path` if given."""

@@ -16,11 +16,15 @@ from forecause.report.history import short
 from forecause.report.layout import grouped, positions
 from forecause.report.shapes import edge_shapes
 from forecause.report.words import (
+    change_text,
     chosen_losses,
+    claim,
     delay_unit,
+    direction,
     edge_sentence,
     key_of,
     no_push,
+    strongest_edges,
     top_links,
 )
 
@@ -85,6 +89,47 @@ def page_data(
         "sd": short(run.data.variable_sd),
         "evidence": {k: v for k, v in run.evidence.items() if k != "origin"},
     }
+
+
+def graph_data(graph: LaggedGraph) -> dict[str, Any]:
+    """The same of a graph without its run: all that the edge table tells, and no curves."""
+    parts = {name: _graph_links(part) for name, part in graph.domains.items()}
+    return {
+        "format": FORMAT,
+        "graph": document(graph),
+        "compare": None,
+        "truth": None,
+        "layout": _layout(graph, []),
+        "signs": "",
+        "sentences": [_graph_sentence(edge) for edge in edge_records(graph.edges)],
+        "shapes": [[list(key_of(e)), "no push"] for e in edge_records(graph.edges) if no_push(e)],
+        "links": _graph_links(graph),
+        "domain_links": parts,
+        "delay_unit": "rows",
+        "delays": [delay_text(lag, {}) for lag in range(graph.max_lag + 1)],
+        "glossary": GLOSSARY,
+        "sd": [],
+        "evidence": {},
+    }
+
+
+def _graph_links(graph: LaggedGraph) -> list[dict[str, Any]]:
+    return [
+        {
+            "edge": list(key_of(edge)),
+            "claim": claim(edge, {}),
+            "amount": "",
+            "grade": edge.get("grade"),
+            "direction": direction(edge),
+        }
+        for edge in edge_records(strongest_edges(graph))
+    ]
+
+
+def _graph_sentence(edge: dict[str, Any]) -> str:
+    change = change_text(edge)
+    much = "" if change == "-" else f": {change} per standard deviation of {edge['source']}"
+    return f"{claim(edge, {})}{much}."
 
 
 def document(graph: LaggedGraph) -> Any:

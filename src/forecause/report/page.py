@@ -20,11 +20,12 @@ from forecause.data.sampling import lag_text, sampling_text
 from forecause.diagnostics.finding import Gravity
 from forecause.errors import InputError
 from forecause.forecast.comparison import over_mean
-from forecause.graph.lagged import LaggedGraph
+from forecause.graph.lagged import LaggedGraph, links_among
 from forecause.graph.textfile import save_text, text_of
-from forecause.report.content import FORMAT, page_data
+from forecause.report.content import FORMAT, graph_data, page_data
 from forecause.report.reproduction import commands
 from forecause.report.words import (
+    NOTHING_FOUND,
     assumptions,
     chosen_losses,
     data_line,
@@ -64,18 +65,11 @@ def write_report(
     truth: LaggedGraph | None = None,
 ) -> Path:
     """Render the page; names from the data are escaped, never interpreted."""
-    data = page_data(run, compare, truth)
-    template = Environment(autoescape=True, trim_blocks=True).from_string(_file("page.html.j2"))
     quality = _quality(run)
-    style = "\n".join([*(_file(name) for name in STYLES), *_place_rules(quality)])
-    script = "(() => {\n'use strict';\n" + "\n".join(_file(name) for name in SCRIPTS) + "})();\n"
-    page = template.render(
-        version=__version__,
-        style=style,
-        style_hash=_policy_hash(style),
-        script=script,
-        script_hash=_policy_hash(script),
-        data=_embedded(data),
+    page = _rendered(
+        page_data(run, compare, truth),
+        _place_rules(quality),
+        of_run=True,
         several=bool(run.graph.domains or compare),
         headline=headline(run),
         data_line=data_line(run),
@@ -96,6 +90,38 @@ def write_report(
     )
     save_text(page, path)
     return path
+
+
+def graph_page(graph: LaggedGraph) -> str:
+    """The page of a graph without its run: the picture, the links and the edge table."""
+    nothing = {"alerts": [], "doubts": [], "facts": [], "quality": [], "data_line": ""}
+    return _rendered(
+        graph_data(graph),
+        [],
+        of_run=False,
+        several=bool(graph.domains),
+        headline=links_among(graph),
+        delay_unit="rows",
+        links=[],
+        verdict=[NOTHING_FOUND],
+        **nothing,
+    )
+
+
+def _rendered(data: dict[str, Any], rules: list[str], **parts: Any) -> str:
+    """The template with style, script and data in it, and a policy that lets in these alone."""
+    template = Environment(autoescape=True, trim_blocks=True).from_string(_file("page.html.j2"))
+    style = "\n".join([*(_file(name) for name in STYLES), *rules])
+    script = "(() => {\n'use strict';\n" + "\n".join(_file(name) for name in SCRIPTS) + "})();\n"
+    return template.render(
+        version=__version__,
+        style=style,
+        style_hash=_policy_hash(style),
+        script=script,
+        script_hash=_policy_hash(script),
+        data=_embedded(data),
+        **parts,
+    )
 
 
 def read_report(path: Path) -> LaggedGraph:

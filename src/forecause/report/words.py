@@ -240,14 +240,18 @@ def key_of(edge: Mapping[str, Any]) -> tuple[str, str, int]:
     return str(edge["source"]), str(edge["target"]), int(edge["lag"])
 
 
+def strongest_edges(graph: LaggedGraph) -> pd.DataFrame:
+    """The first edges between variables, those to itself if there are no others."""
+    between = graph.edges[between_variables(graph.edges)]
+    return (between if len(between) else graph.edges).head(TOP_LINKS)
+
+
 def top_links(run: Result, graph: LaggedGraph | None = None) -> list[dict[str, Any]]:
-    """The strongest links between variables, those to itself if there are no others.
+    """The strongest links.
 
     Each with its key, what it claims, how much, and how sure. `graph` is that of a domain.
     """
-    edges, time = (graph or run.graph).edges, run.timing
-    between = edges[between_variables(edges)]
-    chosen = edge_records((between if len(between) else edges).head(TOP_LINKS))
+    time, chosen = run.timing, edge_records(strongest_edges(graph or run.graph))
     shift = dict(zip(run.data.variables, run.data.variable_sd.tolist(), strict=True))
     shapes = edge_shapes(run.data, run.evidence)
     return [
