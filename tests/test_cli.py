@@ -499,3 +499,24 @@ def test_output_to_a_full_device_is_one_sentence(cafe):
     assert ended.stderr == (
         b"forecause: the system refuses to read or to write: No space left on device.\n"
     )
+
+
+def test_an_event_is_explained_by_a_graph_of_ones_own(run, csv, tmp_path):
+    folder = fc.discover(csv, 2, forecaster="linear").save(tmp_path / "run")
+    calls = tmp_path / "calls.csv"
+    calls.write_text("source,target\nb,a\n c , a \n\n")
+    asked = ("explain", folder, "--at", 500, "--until", 530, "--target", "a")
+    code, out, _ = run(*asked, "--graph", calls, "--json")
+    assert code == 0
+    assert {way["path"] for way in json.loads(out)["paths"]} == {"b -> a", "c -> a"}
+    code, out, _ = run(*asked, "--graph", folder / "graph.json", "--json")
+    assert (code, json.loads(out)["paths"]) == (0, [])  # nothing drives a
+    for text, said in (
+        ("b,a\nc\n", "expected source,target in line 2, found 'c'"),
+        ("", "holds no pairs"),
+        ("b,nobody\n", "pairs (source, target) of the run's variables"),
+    ):
+        calls.write_text(text)
+        code, _, err = run(*asked, "--graph", calls)
+        assert code == 2
+        assert said in " ".join(err.split())

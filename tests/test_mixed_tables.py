@@ -222,8 +222,6 @@ def test_a_label_can_be_held_and_drawn(auto):
         auto.simulate_do({"weather": "fog"}, 3)
     with pytest.raises(fc.InputError, match="'weather' holds labels"):
         auto.effect("weather", "y", 2)
-    with pytest.raises(fc.InputError, match="power of a run with labels"):
-        auto.power()
 
 
 def test_alerts_speak_of_variables_and_not_of_the_levels_of_one_label(auto):

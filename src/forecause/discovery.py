@@ -88,7 +88,8 @@ class Discovery(Result):
         """The direct effect of raising a variable by one sd on another `lag` rows later.
 
         All other inputs are held, so what goes through them is left out; with `total` it counts,
-        as in `response`. Either way with a 90 % interval.
+        as in `response`. Either way with a 90 % interval. A level of a label, "weather=rain",
+        stands in place of the other levels; as a target, its probability moves.
         """
         return (total_effect if total else effect)(self, source, target, lag)
 
@@ -107,8 +108,9 @@ class Discovery(Result):
         """The total effect of a variable on all others over time, by every path, with 90 % bands.
 
         The source is raised by `amount` (one standard deviation), once or, if `held`, from then
-        on. With `through`, only what passes that variable. A run that was loaded reads its data
-        again for the bands, or takes it from `data`.
+        on; a level of a label, "weather=rain", holds in place of the others. With `through`, only
+        what passes that variable. A run that was loaded reads its data again for the bands, or
+        takes it from `data`.
         """
         return response(self, source, horizon, amount, held, through, data, seed)
 

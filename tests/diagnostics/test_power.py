@@ -8,16 +8,10 @@ import pandas as pd
 import pytest
 
 import forecause as fc
-from forecause.diagnostics.power import (
-    BOUND,
-    AlongGraph,
-    Model,
-    Power,
-    edge_factors,
-    noise_sd,
-    simulate_along,
-)
+from forecause.diagnostics.along_graph import BOUND, AlongGraph, Model, simulate_along
+from forecause.diagnostics.power import Power, edge_factors, noise_sd
 from forecause.graph.axes import by_step
+from mixed import MIXED_EDGES, mixed
 from systems import chain
 
 
@@ -187,3 +181,40 @@ def test_discover_measures_power_when_asked(tmp_path, command):
     assert code == 0
     sentence = fc.load(tmp_path / "run").measured_power.sentence
     assert sentence in " ".join(out.split())
+
+
+@pytest.fixture(scope="module")
+def with_label():
+    return fc.discover(fc.read(mixed(), labels=["weather"]), 2, forecaster="additive")
+
+
+def test_labels_are_simulated_and_their_links_found_again(with_label):
+    power = with_label.power(repeats=3)
+    assert power.recovered == 1
+    assert power.table["edges"].sum() == 3 * len(MIXED_EDGES)
+    assert power.false <= 0.15  # one of about seven
+
+
+def test_the_strength_of_a_label_is_that_of_its_score(with_label):
+    owner = with_label.data.coding.of_column
+    edges = with_label.graph.adjacency.values.astype(np.float32)[owner][:, owner]
+    system = AlongGraph(Model(with_label.forecaster), by_step(edges))
+    read = system.strengths(with_label.data.sampled.past)
+    found = with_label.graph.edges.set_index(["source", "target", "lag"])["score"]
+    names = with_label.data.variables
+    for source, target, lag in MIXED_EDGES:
+        own = read[names.index(target), names.index(source), lag - 1]
+        assert own == pytest.approx(np.sqrt(found[source, target, lag]), rel=0.2)
+
+
+def test_simulated_levels_hold_as_often_as_in_the_data(with_label):
+    owner = with_label.data.coding.of_column
+    edges = with_label.graph.adjacency.values.astype(np.float32)[owner][:, owner]
+    system = AlongGraph(Model(with_label.forecaster), by_step(edges))
+    noise, rng = noise_sd(with_label.losses), np.random.default_rng(0)
+    series, clipped = simulate_along(system, noise, 4000, rng)
+    own = with_label.data.labels[0].columns
+    levels = series[..., own] * with_label.data.sd[own] + with_label.data.mean[own]
+    assert clipped == 0
+    assert np.allclose(np.sort(levels, axis=-1), [0, 0, 1], atol=1e-5)  # one level at a time
+    np.testing.assert_allclose(levels.mean((0, 1)), with_label.data.mean[own], atol=0.05)

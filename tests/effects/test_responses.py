@@ -61,7 +61,7 @@ def test_what_is_held_adds_up(run):
 
 def test_impulse_responses_are_powers_of_the_matrix():
     matrix = np.random.default_rng(1).normal(size=(3, 3)) / 3
-    moved = recursion(matrix[None, :, None, :], Raise(1, 2.0, 4))
+    moved = recursion(matrix[None, :, None, :], Raise([1], np.array([2.0]), 4))
     for row in range(5):
         expected = 2.0 * np.linalg.matrix_power(matrix, row)[:, 1]
         np.testing.assert_allclose(moved[0, row], expected)

@@ -43,7 +43,11 @@ def test_with_uncorrelated_inputs_it_is_soft_thresholding():
     cross = np.eye(6)
     cross[2:, :2], cross[:2, 2:] = along, along.T
     weights = fit_weights(
-        LaggedProducts(cross, windows=1, variables=2, max_lag=2), NO_EFFECT_NOW, 0.2
+        LaggedProducts(
+            cross, windows=1, variables=2, max_lag=2, members=(np.array([0]), np.array([1]))
+        ),
+        NO_EFFECT_NOW,
+        0.2,
     )
     expected = np.sign(along) * np.maximum(np.abs(along) - 0.2, 0)
     np.testing.assert_allclose(weights[1:].reshape(4, 2), expected, atol=1e-6)

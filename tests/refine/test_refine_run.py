@@ -110,3 +110,29 @@ def test_without_tigramite_the_message_says_what_to_install(instantaneous, monke
     monkeypatch.setitem(sys.modules, "tigramite.lpcmci", None)
     with pytest.raises(fc.InputError, match=r"pip install .*forecause\[refine\]"):
         instantaneous.refine(latent=True)
+
+
+def with_a_mode(rows=2500, seed=0):
+    """a sets the mode within the row; a remembers itself, so its past forecasts the mode."""
+    rng = np.random.default_rng(seed)
+    a, y = rng.normal(size=(2, rows))
+    mode = np.zeros(rows, dtype=int)
+    for t in range(1, rows):
+        a[t] += 0.6 * a[t - 1]
+        mode[t] = np.digitize(a[t] + 0.5 * rng.normal(), [-0.7, 0.7])
+        y[t] += 1.2 * (mode[t - 1] == 2)
+    return pd.DataFrame({"a": a, "mode": np.array(["low", "mid", "high"])[mode], "y": y})
+
+
+def test_labels_are_refined_as_variables_of_several_columns():
+    found = fc.discover(fc.read(with_a_mode(), labels=["mode"]), 2, forecaster="linear")
+    assert ("a", "mode", 1) in edge_set(found.graph)
+    edges = found.refine(instantaneous=True).graph.edges
+    kept = set(zip(edges["source"], edges["target"], edges["lag"], strict=True))
+    assert ("a", "mode", 1) not in kept
+    assert {("a", "a", 1), ("mode", "y", 1)} <= kept
+    assert {"a", "mode"} in [{source, target} for source, target, lag in kept if lag == 0]
+    believed = edge_set(found.refine(latent=True).graph)
+    assert {("a", "a", 1), ("mode", "y", 1)} <= believed
+    with pytest.raises(fc.InputError, match=r"pcmci\+"):
+        found.refine(instantaneous=True, method="dynotears")

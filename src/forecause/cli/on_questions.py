@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from forecause.cli.options import AsJson, Folder, one_or_all
+from forecause.cli.pairs import read_pairs
 from forecause.cli.writing import write_table
 
 OutTable = Annotated[Path | None, typer.Option(help="Also write the table to this CSV file.")]
@@ -19,7 +20,9 @@ Again = Annotated[
 
 def response(
     folder: Folder,
-    source: Annotated[str, typer.Option(help="The variable that is raised.")],
+    source: Annotated[
+        str, typer.Option(help="The variable that is raised, or a level of a label (name=level).")
+    ],
     horizon: Annotated[int, typer.Option(help="For how many rows.")] = 12,
     amount: Annotated[
         float | None,
@@ -64,6 +67,13 @@ def explain(
     data: Annotated[
         Path | None, typer.Option(help="The rows of the event, if the run's data has them not.")
     ] = None,
+    graph: Annotated[
+        Path | None,
+        typer.Option(
+            help="Your own graph in place of the run's: graph.json, a run's folder, or a CSV file "
+            "of pairs source,target."
+        ),
+    ] = None,
     out: OutTable = None,
     json: AsJson = False,
 ) -> None:
@@ -74,7 +84,8 @@ def explain(
 
     if out:
         examine_file(out)
-    told = load_run(folder).explain(at, until, target, data=data)
+    known = None if graph is None else _known_graph(graph)
+    told = load_run(folder).explain(at, until, target, data=data, graph=known)
     if out:
         write_table(told.causes, out)
     about = {
@@ -121,6 +132,13 @@ def _part(text: str) -> Any:
     if path.is_dir():
         return load_run(path)
     return path if path.exists() else text
+
+
+def _known_graph(path: Path) -> Any:
+    """A graph that was saved, or pairs (source, target) from a CSV file."""
+    from forecause.store import load_graph
+
+    return read_pairs(path) if path.suffix.lower() == ".csv" else load_graph(path)
 
 
 def _known(value: float) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -51,8 +52,10 @@ def report(
 
 def effect(
     folder: Folder,
-    source: Annotated[str, typer.Argument(help="The variable that is raised.")],
-    target: Annotated[str, typer.Argument(help="The variable that is watched.")],
+    source: Annotated[
+        str, typer.Argument(help="The variable that is raised, or a level of a label (name=level).")
+    ],
+    target: Annotated[str, typer.Argument(help="The variable or level that is watched.")],
     lag: Annotated[
         int | None,
         typer.Option(help="After how many rows.  [default: those of the edges, else all]"),
@@ -66,14 +69,17 @@ def effect(
 
     What goes through other variables is left out, unless --total.
     """
+    from forecause.effects.answering import columns_of
     from forecause.report import terminal
     from forecause.store import load_run
 
     found = load_run(folder)
     edges = found.graph.edges
-    own = edges[(edges["source"] == source) & (edges["target"] == target) & (edges["lag"] > 0)]
+    (cause, sources), (outcome, targets) = (columns_of(found, name) for name in (source, target))
+    own = edges[(edges["source"] == cause) & (edges["target"] == outcome) & (edges["lag"] > 0)]
     lags = [lag] if lag is not None else sorted(own["lag"]) or range(1, found.graph.max_lag + 1)
-    told = [found.effect(source, target, int(one), total=total) for one in lags]
+    asked = product(sources, targets, lags)
+    told = [found.effect(one, other, int(lag), total=total) for one, other, lag in asked]
     terminal.show_effects(found, told, json)
 
 

@@ -9,7 +9,7 @@ weakened at random; that is how the strength below which edges stay invisible ca
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any, Protocol
@@ -20,9 +20,10 @@ import pandas as pd
 
 from forecause.data.panel import Panel
 from forecause.data.summary import DataSummary
+from forecause.diagnostics.along_graph import BOUND, AlongGraph, Model, simulate_along
 from forecause.errors import InputError
 from forecause.forecast.forecaster import Forecaster
-from forecause.graph.axes import by_lag, by_step
+from forecause.graph.axes import by_step
 from forecause.graph.lagged import LaggedGraph
 from forecause.progress import QUIET, Progress
 from forecause.resources.workers import LOCAL, Workers, gather
@@ -30,10 +31,8 @@ from forecause.views import card
 
 Array = npt.NDArray[np.float64]
 Floats = npt.NDArray[Any]  # float32 as a forecaster sees it, or float64
+Index = npt.NDArray[np.int64]
 
-CHAINS = 32  # series simulated side by side
-BURN_IN = 100  # steps thrown away
-BOUND = 10.0  # standard deviations that simulated values may not leave
 WEAKEST = 0.03  # a weakened edge keeps at least this share of its strength
 BINS = (0.0, 0.025, 0.05, 0.1, 0.2, 0.4, np.inf)  # strengths, in sd of effect per sd of cause
 MOST_REPEATS = 10_000
@@ -91,55 +90,6 @@ class Power:
         return cls(**{name: saved[name] for name in names}, table=table)
 
 
-@dataclass(frozen=True)
-class Model:
-    """A forecaster as it forecasts in the domain with this index; None: where there are none."""
-
-    forecaster: Forecaster
-    domain: int | None = None
-
-    def __call__(self, past: Floats) -> Floats:
-        """past (batch, step, variable) -> (batch, variable)."""
-        return self.forecaster(past, domain=self._domain(past))
-
-    def slopes(self, past: Floats, target: int) -> Floats:
-        """d forecast / d past of one target, (batch, step, source)."""
-        model = self.forecaster.member_of(target)
-        return np.asarray(model.jacobian(past, domain=self._domain(past))[:, target])
-
-    def _domain(self, past: Floats) -> npt.NDArray[np.int64] | None:
-        return None if self.domain is None else np.full(len(past), self.domain)
-
-
-class AlongGraph:
-    """A forecaster that sees, for each target, its parents only.
-
-    `weight` (target, step, source), oldest step first, multiplies the standardised inputs: 0
-    holds an input at its mean, 1 leaves it as it is, between them its edge is weakened.
-    """
-
-    def __init__(self, model: Model, weight: Floats) -> None:
-        self.model = model
-        self.weight = weight
-        self.steps, self.variables = weight.shape[1:]
-
-    def forecast(self, past: Floats) -> Floats:
-        """past (batch, step, variable) -> (batch, variable)."""
-        seen = past[:, None] * self.weight  # (batch, target, step, source)
-        every = self.model(seen.reshape(-1, self.steps, self.variables))
-        own = every.reshape(len(past), self.variables, self.variables)
-        return np.diagonal(own, axis1=1, axis2=2)
-
-    def strengths(self, past: Floats) -> Array:
-        """Root mean square of d forecast / d input, (target, source, lag)."""
-        size = np.zeros(self.weight.shape)
-        for target in np.flatnonzero(self.weight.any((1, 2))):
-            own = self.weight[target]
-            slopes = self.model.slopes(past * own, int(target)) * own
-            size[target] = np.sqrt((slopes.astype(np.float64) ** 2).mean(0))
-        return by_lag(size)
-
-
 @dataclass(frozen=True, eq=False)
 class Learned:
     """What a run learned, as far as it can be simulated from."""
@@ -169,11 +119,6 @@ def measure_power(
 
     `workers` do the repetitions.
     """
-    if learned.data.labels:
-        raise InputError(
-            "The power of a run with labels cannot be measured: futures of numbers are all that "
-            "is simulated; leave the labels out."
-        )
     if not 1 <= repeats <= MOST_REPEATS:
         raise InputError(
             f"The number of repetitions must lie between 1 and {MOST_REPEATS}, found {repeats}."
@@ -221,8 +166,10 @@ def _repeat(
     """
     rng = np.random.default_rng(seed)
     systems = [_Simulation(learned, part, rng) for part in _parts(learned)]
-    chains = [chain for system in systems for chain in system.series]
-    panel = Panel.from_arrays(chains, learned.data.variables)
+    chains = [_with_levels(learned.data, chain) for system in systems for chain in system.series]
+    panel = replace(
+        Panel.from_arrays(chains, learned.data.columns), labels=tuple(learned.data.labels)
+    )
     domains = learned.graph.domains
     if domains:  # found regimes are known from now on
         rows = [system.series[..., 0].size for system in systems]
@@ -267,7 +214,8 @@ class _Simulation:
 
     def __init__(self, learned: Learned, part: _Part, rng: np.random.Generator) -> None:
         self.factor = edge_factors(part.graph, rng)
-        self.system = AlongGraph(part.model, _weight(self.factor))
+        self.learned = learned.data
+        self.system = AlongGraph(part.model, _weight(self.factor, learned.data.coding.of_column))
         self.series, self.clipped = simulate_along(self.system, learned.noise, part.windows, rng)
 
     def compared(
@@ -275,14 +223,16 @@ class _Simulation:
     ) -> pd.DataFrame:
         """Every candidate: whether it is true, at full strength and chosen, and its strength."""
         mean, sd = again.data.mean, again.data.sd
-        to_own_units = sd[None, :, None] / sd[:, None, None]  # of cause / of effect
+        coding = again.data.coding
+        unit = np.array([1.0 if s.stop - s.start > 1 else sd[s.start] for s in coding.slices])
+        to_own_units = unit[None, :, None] / unit[:, None, None]  # of cause / of effect
         steps = self.system.steps
         every = np.lib.stride_tricks.sliding_window_view(self.series, steps, axis=1)
         past = every.reshape(-1, *every.shape[2:]).transpose(0, 2, 1)  # (window, step, variable)
         looked = past[rng.choice(len(past), min(LOOKED, len(past)), replace=False)]
         true = self.factor > 0
         read = AlongGraph(view.model, np.ones_like(self.system.weight))
-        standard = ((looked - mean) / sd).astype(np.float32)
+        standard = ((_with_levels(self.learned, looked) - mean) / sd).astype(np.float32)
         own = self.system.strengths(looked) * to_own_units
         columns = {
             "true": true,
@@ -310,29 +260,18 @@ def noise_sd(losses: pd.DataFrame) -> Array:
     return np.sqrt(np.maximum(each, 1e-6))
 
 
-def simulate_along(
-    system: AlongGraph, noise: Array, windows: int, rng: np.random.Generator
-) -> tuple[Floats, float]:
-    """Series (chain, row, variable) that hold about `windows` windows, and the clipped share.
-
-    Many short chains instead of a long one: a step of all of them costs little more than of one.
-    """
-    steps, variables = system.steps, system.variables
-    chains = int(np.clip(windows // (10 * (steps + 1)), 1, CHAINS))
-    length = int(np.ceil(windows / chains)) + steps
-    values = np.zeros((chains, steps + BURN_IN + length, variables), dtype=np.float32)
-    shocks = (rng.normal(size=values.shape) * noise).astype(np.float32)
-    clipped = 0
-    for t in range(steps, values.shape[1]):
-        following = system.forecast(values[:, t - steps : t]) + shocks[:, t]
-        clipped += int((np.abs(following) > BOUND).sum())
-        values[:, t] = np.clip(np.nan_to_num(following, nan=0.0), -BOUND, BOUND)
-    return values[:, -length:], clipped / values[:, steps:].size
+def _weight(factor: Array, owner: Index) -> Floats:
+    """What a forecaster's inputs (target, step, source) of columns are multiplied by."""
+    return by_step(factor[owner][:, owner].astype(np.float32))
 
 
-def _weight(factor: Array) -> Floats:
-    """What a forecaster's inputs (target, step, source) are multiplied by."""
-    return by_step(factor.astype(np.float32))
+def _with_levels(data: DataSummary, values: Floats) -> Floats:
+    """Simulated values (..., column), in which the columns of labels are 0 or 1."""
+    found = values.copy()
+    for label in data.labels:
+        own = label.columns
+        found[..., own] = np.round(values[..., own] * data.sd[own] + data.mean[own])
+    return found
 
 
 def _by_strength(table: pd.DataFrame) -> pd.DataFrame:

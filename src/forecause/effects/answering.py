@@ -89,7 +89,24 @@ def number_place(found: Result, name: str) -> int:
     place = variable_place(found, name)
     if found.data.coding.label(place):
         raise InputError(
-            f"{name!r} holds labels, which cannot be raised by a standard deviation; compare "
-            "futures in which it is held at one level or another (simulate_do)."
+            f"{name!r} holds labels, which cannot be raised by an amount; hold it at one of its "
+            "levels."
         )
     return int(found.data.coding.first[place])
+
+
+def columns_of(found: Result, name: str) -> tuple[str, list[str]]:
+    """The variable that is meant, and its columns: the one named, or all levels of a label."""
+    columns, coding = found.data.columns, found.data.coding
+    if name in columns:
+        return found.data.variables[coding.of_column[columns.index(name)]], [name]
+    place = variable_place(found, name)
+    return name, [columns[column] for column in coding.columns(place)]
+
+
+def column_place(found: Result, name: str) -> int:
+    """The column of a number, or of a level of a label, which is called variable=level."""
+    _, named = columns_of(found, name)
+    if len(named) > 1:
+        raise InputError(f"{name!r} holds labels; name one of its levels: {', '.join(named)}.")
+    return found.data.columns.index(named[0])

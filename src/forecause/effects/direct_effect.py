@@ -1,4 +1,8 @@
-"""The direct effect of one earlier value: all other inputs are held where they are."""
+"""The direct effect of one earlier value: all other inputs are held where they are.
+
+A number is raised by one standard deviation; a level of a label (variable=level) stands in place of
+the other levels. What a level of a label does as a target is the change of its probability.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +14,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from forecause.data.standardised import Scale
 from forecause.data.windows import Windows
-from forecause.effects.answering import CAVEAT, Models, caveat_of, number_place
+from forecause.effects.answering import CAVEAT, Models, caveat_of, column_place
 from forecause.effects.intervals import COLUMNS, LEVEL, UNKNOWN, Interval, average_effect
+from forecause.effects.levels import LevelChange, level_effect
 from forecause.errors import InputError
 from forecause.result import Result
 from forecause.views import card, figure
 
 Array = npt.NDArray[np.float64]
+Floats = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +41,7 @@ class Effect:
     source: str
     target: str
     lag: int
-    shift: float  # one standard deviation of the source
+    shift: float  # one standard deviation of the source; 1 for a level
     samples: Array  # (window,)
     change: float = float("nan")
     low: float = float("nan")  # of the interval; NaN where it is not known
@@ -42,6 +49,14 @@ class Effect:
     level: float = LEVEL
     caveat: str = CAVEAT
     total: bool = False
+    is_level: bool = False  # the source is a level, in place of the others
+
+    @property
+    def push(self) -> str:
+        """What is done to the source, in words."""
+        if self.is_level:
+            return f"{self.source} instead of another level"
+        return f"{self.source} raised by {figure(self.shift)}, one standard deviation"
 
     @property
     def mean(self) -> float:
@@ -62,8 +77,9 @@ class Effect:
         interval = f"{self.level:.0%} interval {self.low:+.3g} to {self.high:+.3g}"
         if np.isnan(self.low):
             interval = "interval unknown without the data"
+        size = "instead of another level" if self.is_level else f"+ {self.shift:.3g}"
         return (
-            f"Effect({self.source} + {self.shift:.3g} -> {self.target} {change:+.3g} after "
+            f"Effect({self.source} {size} -> {self.target} {change:+.3g} after "
             f"{self.lag}, {'total' if self.total else 'direct'}, {interval})"
         )
 
@@ -73,39 +89,85 @@ class Effect:
         span = {"from": self.low, "to": self.high} if self.low == self.low else {}
         told = {"rows later": str(self.lag), f"change of {self.target}": change, **span}
         kind = "total" if self.total else "direct"
-        title = (
-            f"{self.source} raised by {figure(self.shift)}, one standard deviation: {kind} effect"
-        )
+        title = f"{self.push}: {kind} effect"
         return card(title, [self.caveat], pd.DataFrame([told]))
 
 
 def effect(found: Result, source: str, target: str, lag: int) -> Effect:
-    """The direct effect: raise `source`, `lag` rows back, by one sd in windows of all the data."""
-    cause, outcome = number_place(found, source), number_place(found, target)
+    """The direct effect of a source, `lag` rows back, in windows of all the data."""
+    cause, outcome = column_place(found, source), column_place(found, target)
     if not 1 <= lag <= found.graph.max_lag:
         raise InputError(f"The lag must lie between 1 and {found.graph.max_lag}, found {lag}.")
+    level = level_change(found, cause)
+    if level is None:
+        shift, change = float(found.data.sd[cause]), _raised(found, cause, lag)
+        interval = _interval(found, source, outcome, lag)
+    else:
+        shift, change = 1.0, _at_level(found, level, lag)
+        interval = _level_interval(found, level, outcome, lag)
+    samples = change[:, outcome].astype(np.float64) * found.data.sd[outcome]
+    return Effect(
+        *(source, target, lag, shift, samples, *interval),
+        caveat=caveat_of(found),
+        is_level=level is not None,
+    )
+
+
+def level_change(found: Result, column: int) -> LevelChange | None:
+    """What a level changes, where the column is one."""
+    return LevelChange.of(found.data.coding, Scale(found.data.mean, found.data.sd), column)
+
+
+def _raised(found: Result, cause: int, lag: int) -> Floats:
+    """What raising a column by one sd changes in every forecast, (window, column)."""
     window, model = found.data.sampled, Models.of(found).causal
     raised = window.past.copy()
     raised[:, -lag, cause] += 1.0  # inputs are standardised
     before, after = (model(past, domain=window.domain) for past in (window.past, raised))
-    change = (after - before)[:, outcome].astype(np.float64)
-    sd = found.data.sd
-    interval = _interval(found, source, target, lag)
-    caveat = caveat_of(found)
-    samples = change * sd[outcome]
-    return Effect(source, target, lag, float(sd[cause]), samples, *interval, caveat=caveat)
+    return np.asarray(after - before)
 
 
-def _interval(found: Result, source: str, target: str, lag: int) -> Interval:
+def _at_level(found: Result, change: LevelChange, lag: int) -> Floats:
+    """What a level in place of the others changes in every forecast, (window, column)."""
+    window, model = found.data.sampled, Models.of(found).causal
+
+    def told(values: Array) -> Floats:
+        past = window.past.copy()
+        past[:, -lag, change.columns] = values
+        return model(past, domain=window.domain)
+
+    others = zip(change.chances, change.others, strict=True)
+    return np.asarray(told(change.level) - sum(chance * told(other) for chance, other in others))
+
+
+def _interval(found: Result, source: str, outcome: int, lag: int) -> Interval:
     """Read from the table of edges; for what is no edge, estimated from the data if it is there."""
-    edges = found.graph.edges
-    own = (edges["source"] == source) & (edges["target"] == target) & (edges["lag"] == lag)
-    if own.any() and COLUMNS[0] in edges:
+    edges, target = found.graph.edges, found.data.coding.of_column[outcome]
+    name = found.data.variables[target]
+    own = (edges["source"] == source) & (edges["target"] == name) & (edges["lag"] == lag)
+    if own.any() and COLUMNS[0] in edges and found.data.coding.label(target) is None:
         return Interval(*edges.loc[own, list(COLUMNS)].to_numpy(dtype=float)[0])
-    windows = found.windows
+    windows = _windows(found)
     if windows is None:
-        try:
-            windows = Windows.of(found.deseasonalised_panel(), found.graph.max_lag)
-        except InputError:  # a loaded run whose data is gone
-            return UNKNOWN
-    return average_effect(found.graph, windows, source, target, lag)
+        return UNKNOWN
+    return average_effect(found.graph, windows, source, name, lag, column=outcome)
+
+
+def _level_interval(found: Result, change: LevelChange, outcome: int, lag: int) -> Interval:
+    """Of a level's effect on a column, in the data's units."""
+    windows = _windows(found)
+    if windows is None:
+        return UNKNOWN
+    causes = Models.of(found).causal.allowed[outcome].ravel()
+    told = level_effect(windows, change, outcome, lag, causes)
+    return Interval(*(float(found.data.sd[outcome]) * end for end in told))
+
+
+def _windows(found: Result) -> Windows | None:
+    """The windows of the run; None for a loaded run whose data is gone."""
+    if found.windows is not None:
+        return found.windows
+    try:
+        return Windows.of(found.deseasonalised_panel(), found.graph.max_lag)
+    except InputError:
+        return None

@@ -76,11 +76,20 @@ def with_effects(graph: LaggedGraph, windows: Windows, fdr: float | None = None)
 
 
 def average_effect(
-    graph: LaggedGraph, windows: Windows, source: str, target: str, lag: int, level: float = LEVEL
+    graph: LaggedGraph,
+    windows: Windows,
+    source: str,
+    target: str,
+    lag: int,
+    level: float = LEVEL,
+    column: int | None = None,
 ) -> Interval:
-    """The effect of one candidate, be it an edge or not, beside the causes of the target."""
+    """The effect of one candidate, be it an edge or not, beside the causes of the target.
+
+    With `column`, on that level of a label.
+    """
     asked = (source, target, lag)
-    return _Targets.of(graph, windows, [asked]).intervals(target, [asked], level)[0]
+    return _Targets.of(graph, windows, [asked]).intervals(target, [asked], level, column)[0]
 
 
 def _filled_in(graph: LaggedGraph, windows: Windows, fdr: float | None) -> LaggedGraph:
@@ -149,15 +158,20 @@ class _Targets:
         return self.intervals(target, self.edges[target], LEVEL)
 
     def intervals(
-        self, target: str, asked: Sequence[tuple[str, str, int]], level: float
+        self,
+        target: str,
+        asked: Sequence[tuple[str, str, int]],
+        level: float,
+        column: int | None = None,
     ) -> list[Interval]:
-        """In the target's units, per standard deviation of the source."""
+        """In the target's units, per standard deviation of the source; of a label, at `column`."""
         coding, scale = self.windows.panel.coding, self.windows.scale
         place = {name: i for i, name in enumerate(coding.variables)}
         numbers = [e for e in self.edges[target] if coding.label(place[e[0]]) is None]
-        if coding.label(place[target]) is not None or not set(asked) & set(numbers):
+        is_unclear = column is None and coding.label(place[target]) is not None
+        if is_unclear or not set(asked) & set(numbers):
             return [UNKNOWN] * len(asked)
-        column = int(coding.first[place[target]])
+        column = int(coding.first[place[target]]) if column is None else column
         causes = [(int(coding.first[place[source]]), lag) for source, _, lag in numbers]
         slopes = self._slopes(target, column, causes, level)
         known = dict(zip(numbers, slopes, strict=True))

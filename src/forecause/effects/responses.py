@@ -8,7 +8,7 @@ lines on the causes alone, which takes the graph for granted (bench responses).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -20,23 +20,22 @@ from forecause.data.sampling import Timing, delay_text
 from forecause.data.streams import past_and_targets
 from forecause.data.windows import Windows
 from forecause.effects.answering import (
-    FARTHEST,
     Models,
     caveat_of,
+    column_place,
     noise_of,
-    number_place,
     variable_place,
 )
 from forecause.effects.coefficient_draws import coefficient_errors, has_dense_fit
-from forecause.effects.direct_effect import Effect
+from forecause.effects.direct_effect import Effect, level_change
 from forecause.effects.intervals import LEVEL
+from forecause.effects.pushes import Raise, cases_of, recursion
 from forecause.errors import InputError
-from forecause.forecast.forecaster import Forecaster, roll
+from forecause.forecast.forecaster import Forecaster
 from forecause.result import Result
 from forecause.views import card
 
 DRAWS = 300  # of coefficients, for the bands
-CASES = 1_000  # states of the data, with noise of their own, that a curved forecaster starts from
 MOST_WINDOWS = 20_000  # for the bands
 MOST_HORIZON = 500
 NORMAL_90 = 1.6449  # standard errors of a 90 % interval
@@ -67,6 +66,7 @@ class Response:
     caveat: str
     timing: Timing
     sd: pd.Series  # of every target
+    own: tuple[str, ...]  # the columns of the source: its name, or all levels of a label
 
     @property
     def direct_share(self) -> pd.Series:
@@ -76,7 +76,7 @@ class Response:
         """
         total = self._largest(self.table)
         share = (self._largest(self.direct) / total.where(total > 0)).clip(upper=1.0)
-        return share.drop(self.source, errors="ignore").rename("direct_share")
+        return share.drop(list(self.own)).rename("direct_share")
 
     def at(self, target: str, after: int) -> pd.Series:
         """Effect, low and high on one target so many rows later."""
@@ -91,9 +91,9 @@ class Response:
     @property
     def sentence(self) -> str:
         """The strongest answer in words."""
-        others = self.table[~self.table["target"].isin([self.source, self.through])]
+        others = self.table[~self.table["target"].isin([*self.own, self.through])]
         how = "held" if self.held else "once"
-        push = f"{self.source} {self.amount:+.3g}, {how}:"
+        push = f"{self.source} {self._size}, {how}:"
         by = f" by way of {self.through}" if self.through else ""
         sizes = others["effect"].abs() / others["target"].map(self.sd)
         if not len(others) or not (others["effect"] != 0).any():
@@ -111,7 +111,7 @@ class Response:
         """The courses with their bands, a panel per target (those that move most); a figure."""
         from matplotlib import pyplot as plt
 
-        moved = self._largest(self.table).drop(self.source, errors="ignore")
+        moved = self._largest(self.table).drop(list(self.own))
         order = (moved / self.sd[moved.index]).sort_values(ascending=False)
         names = list(targets or order[order > 0].index[:SHOWN]) or [self.source]
         figure, axes = plt.subplots(
@@ -128,8 +128,12 @@ class Response:
             axis.plot(own["after"], own["effect"])
             axis.set_title(str(name).replace("$", r"\$"), fontsize=10)
             axis.set_xlabel("rows after")
-        axes[0][0].set_ylabel(f"{self.source.replace('$', '')} {self.amount:+.3g}")
+        axes[0][0].set_ylabel(f"{self.source.replace('$', '')} {self._size}")
         return figure
+
+    @property
+    def _size(self) -> str:
+        return f"{self.amount:+.3g}" if len(self.own) == 1 else "instead of another level"
 
     @staticmethod
     def _largest(table: pd.DataFrame) -> pd.Series:
@@ -154,20 +158,10 @@ def response(
     seed: int = 0,
 ) -> Response:
     """What raising `source` by `amount` (one sd), once or held, does to all variables."""
-    place = number_place(found, source)
     _check_rows("horizon", horizon)
+    push, size = _push(found, source, horizon, amount, held)
     sd = found.data.sd
-    size = float(sd[place]) if amount is None else float(amount)
-    if not np.isfinite(size) or size == 0:
-        raise InputError(f"The amount must be a number other than 0, found {amount!r}.")
-    push = Raise(
-        place,
-        size / float(sd[place]),
-        horizon,
-        held,
-        found.data.course is not None and found.data.course.levels is not None,
-    )
-    between = _between(found, source, through)
+    between = _between(found, push, through)
     model = Models.of(found).causal
     told = _told(found, model, push, between, seed)
     half, said = _half_widths(found, push, between, told, data, seed)
@@ -185,12 +179,35 @@ def response(
     parts = table[["target", "after"]].assign(effect=(told.direct * sd).T.ravel())
     caveat = " ".join(filter(None, [caveat_of(found), said]))
     spread = pd.Series(sd, index=columns)
-    return Response(source, size, held, through, table, parts, LEVEL, caveat, found.timing, spread)
+    own = tuple(columns[column] for column in push.columns)
+    return Response(
+        *(source, size, held, through, table, parts, LEVEL, caveat, found.timing, spread, own)
+    )
+
+
+def _push(
+    found: Result, source: str, horizon: int, amount: float | None, held: bool
+) -> tuple[Raise, float]:
+    """What is done to the source, and its size in the source's units."""
+    place, course = column_place(found, source), found.data.course
+    level = level_change(found, place)
+    sums = np.zeros(len(found.data.columns), bool)
+    if course is not None and course.levels is not None:
+        sums[found.data.coding.numeric_columns] = True
+    if level is not None:
+        if amount is not None:
+            raise InputError(f"{source!r} is a level, which holds or not; leave the amount out.")
+        return Raise(level.columns, level.step, horizon, held, sums, level), 1.0
+    size = float(found.data.sd[place]) if amount is None else float(amount)
+    if not np.isfinite(size) or size == 0:
+        raise InputError(f"The amount must be a number other than 0, found {amount!r}.")
+    step = np.array([size / found.data.sd[place]])
+    return Raise([place], step, horizon, held, sums), size
 
 
 def total_effect(found: Result, source: str, target: str, lag: int) -> Effect:
     """The response of a target so many rows after its source was raised once by one sd."""
-    number_place(found, target)
+    column_place(found, target)
     _check_rows("lag", lag)
     answer = response(found, source, lag)
     change, low, high = answer.at(target, lag)[["effect", "low", "high"]].astype(float)
@@ -199,6 +216,7 @@ def total_effect(found: Result, source: str, target: str, lag: int) -> Effect:
         *(source, target, lag, answer.amount, samples, change, low, high),
         caveat=answer.caveat,
         total=True,
+        is_level=len(answer.own) > 1,
     )
 
 
@@ -214,10 +232,10 @@ def variance_shares(found: Result, horizon: int = 12) -> pd.DataFrame:
     columns = list(found.data.columns)
     added = np.zeros((horizon, len(columns), len(columns)))  # (row ahead, target, source)
     for source in range(len(columns)):
-        push = Raise(source, float(noise[source]), horizon)
+        push = Raise([source], noise[[source]].astype(np.float64), horizon)
         moved = np.zeros((1, horizon + 1, len(columns)))
         if noise[source] > 0:
-            moved = _cases(found, model, push, 0)(())
+            moved = cases_of(found, model, push, 0)(())
         added[:, :, source] = (moved[:, :-1] ** 2).mean(0)
     total = np.cumsum(added, axis=0)
     share = total / np.maximum(total.sum(axis=2, keepdims=True), 1e-300)
@@ -230,45 +248,19 @@ def variance_shares(found: Result, horizon: int = 12) -> pd.DataFrame:
     )
 
 
-@dataclass(frozen=True)
-class Raise:
-    """A column that is raised, in standard deviations, at one row or from then on."""
-
-    column: int
-    size: float
-    horizon: int
-    held: bool = False
-    differenced: bool = False  # columns are changes from row to row, the answer is of their sums
-
-    @property
-    def course(self) -> Array | None:
-        """The deviation (row from 0 to the horizon) that the column is kept to, if it is."""
-        if not self.held:
-            return None
-        course = np.full(self.horizon + 1, self.size)
-        if self.differenced:
-            course[1:] = 0.0  # raised once and not moved again
-        return course
-
-    def summed(self, moved: Array) -> Array:
-        """Answers (..., row from 0, column) of the values themselves, without the push's row."""
-        whole = np.cumsum(moved, axis=-2) if self.differenced else moved
-        return np.asarray(whole[..., 1:, :])
-
-
 def _check_rows(name: str, rows: int) -> None:
     if isinstance(rows, bool) or not 1 <= rows <= MOST_HORIZON:
         raise InputError(f"The {name} must be 1 to {MOST_HORIZON} rows, found {rows!r}.")
 
 
-def _between(found: Result, source: str, through: str | None) -> list[int]:
+def _between(found: Result, push: Raise, through: str | None) -> list[int]:
     """The columns of the variable that must be passed."""
     if through is None:
         return []
     place = variable_place(found, through)
-    if through == source:
-        raise InputError(f"A path from {source!r} through itself is every path; name another.")
     own = found.data.coding.slices[place]
+    if own.start in push.columns:
+        raise InputError(f"A path from {through!r} through itself is every path; name another.")
     return list(range(own.start, own.stop))
 
 
@@ -284,7 +276,7 @@ def _told(
     found: Result, model: Forecaster, push: Raise, between: Collection[int], seed: int
 ) -> _Told:
     """Total and direct effects."""
-    cases = _cases(found, model, push, seed)
+    cases = cases_of(found, model, push, seed)
 
     def ask(kept: Collection[int]) -> Array:
         return push.summed(cases(kept))
@@ -293,93 +285,11 @@ def _told(
     if between:
         total = total - ask(between)
     direct = np.zeros(total.shape[1:])
-    for target in np.flatnonzero(model.allowed[:, :, push.column].any(axis=1)).tolist():
-        kept = [c for c in range(model.n_variables) if c not in (target, push.column)]
+    for target in np.flatnonzero(model.allowed[:, :, push.columns].any(axis=(1, 2))).tolist():
+        kept = [c for c in range(model.n_variables) if c not in (target, *push.columns)]
         direct[:, target] = ask(kept).mean(0)[:, target]
     error = None if len(total) == 1 else total.std(0) / np.sqrt(len(total))
     return _Told(total.mean(0), direct, error)
-
-
-def _cases(
-    found: Result, model: Forecaster, push: Raise, seed: int
-) -> Callable[[Collection[int]], Array]:
-    """What a push changes where some columns are kept: (case, row from 0, column), standardised.
-
-    One case where the forecaster is straight, many states of the data otherwise.
-    """
-    if not model.is_straight or model.domains:
-        return _Arms.of(found, model, push, seed).moved
-    weight = model.jacobian(found.data.sampled.past[:1])[0].astype(np.float64)[None]
-    return lambda kept: recursion(weight, push, kept)
-
-
-def recursion(weight: Array, push: Raise, kept: Collection[int] = ()) -> Array:
-    """Impulse responses (draw, row from 0, column) of weights (draw, target, step, source).
-
-    Columns that are `kept` do not move.
-    """
-    draws, columns, lags, _ = weight.shape
-    moved = np.zeros((draws, push.horizon + 1, columns))
-    moved[:, 0, push.column] = push.size
-    course, still = push.course, list(kept)
-    with np.errstate(over="ignore", invalid="ignore"):  # an unstable draw runs away
-        for row in range(1, push.horizon + 1):
-            for lag in range(1, min(lags, row) + 1):
-                moved[:, row] += np.einsum("dts,ds->dt", weight[:, :, -lag], moved[:, row - lag])
-            if course is not None:
-                moved[:, row, push.column] = course[row]
-            moved[:, row, still] = 0.0
-            np.clip(np.nan_to_num(moved[:, row]), -FARTHEST, FARTHEST, out=moved[:, row])
-    return moved
-
-
-@dataclass(frozen=True, eq=False)
-class _Arms:
-    """Futures from states of the data, with the push and without it, under the same noise."""
-
-    model: Forecaster
-    push: Raise
-    past: npt.NDArray[np.float32]  # (case, max_lag, column)
-    domain: npt.NDArray[np.int64] | None
-    noise: npt.NDArray[np.float32]  # (row after, case, column)
-    plain: npt.NDArray[np.float32]  # (case, row after, column), without the push
-
-    @classmethod
-    def of(cls, found: Result, model: Forecaster, push: Raise, seed: int) -> _Arms:
-        window, rng = found.data.sampled, np.random.default_rng(seed)
-        if found.windows is not None:
-            window = found.windows.sample(CASES, rng).whole()
-        times = -(-CASES // len(window))
-        past = np.repeat(window.past, times, axis=0)
-        domain = None if window.domain is None else np.repeat(window.domain, times)
-        pool = noise_of(found, model, -1)
-        noise = pool[rng.integers(len(pool), size=(push.horizon, len(past)))]
-        plain = roll(
-            model, past, push.horizon, lambda row, told: _clipped(told + noise[row]), domain
-        )
-        return cls(model, push, past, domain, noise, plain)
-
-    def moved(self, kept: Collection[int] = ()) -> Array:
-        """What the push changes, (case, row from 0, column)."""
-        push, still = self.push, list(kept)
-        raised = self.past.copy()
-        raised[:, -1, push.column] += push.size
-        course = push.course
-
-        def follows(row: int, told: npt.NDArray[Any]) -> npt.NDArray[Any]:
-            following = _clipped(told + self.noise[row])
-            following[:, still] = self.plain[:, row, still]
-            if course is not None:
-                following[:, push.column] = self.plain[:, row, push.column] + course[row + 1]
-            return following
-
-        other = roll(self.model, raised, push.horizon, follows, self.domain)
-        first = (raised - self.past)[:, -1:]
-        return np.concatenate([first, other - self.plain], axis=1).astype(np.float64)
-
-
-def _clipped(values: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-    return np.nan_to_num(values).clip(-FARTHEST, FARTHEST).astype(np.float32)
 
 
 def _half_widths(

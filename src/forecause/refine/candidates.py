@@ -24,6 +24,9 @@ from forecause.regression.moments import unexplained
 from forecause.regression.p_values import adjusted_p_values
 from forecause.regression.residuals import Residuals
 
+FloatArray = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+CHUNK_VALUES = 20_000_000  # numbers of a design held in memory at once
 Place = tuple[int, int, int]  # target, source, lag
 MOST_CORRELATED_WINDOWS = 20_000  # whose residuals are correlated
 
@@ -39,11 +42,12 @@ class Pair:
 
 
 def check_variables(panel: Panel, graph: LaggedGraph) -> None:
-    """The data must be those of the graph, column by column."""
-    if panel.variables != graph.variables:
+    """The data must be those of the graph, variable by variable."""
+    found = panel.coding.variables
+    if found != graph.variables:
         raise InputError(
             f"The data must have the graph's variables {list(graph.variables)} in this order, "
-            f"found {list(panel.variables)}; give the table that the graph was discovered from."
+            f"found {list(found)}; give the table that the graph was discovered from."
         )
 
 
@@ -71,12 +75,12 @@ def screen_instantaneous(panel: Panel, graph: LaggedGraph) -> tuple[Pair, ...]:
     """The pairs that are linked at lag 0, by an effect or a hidden cause; the strongest first.
 
     Every variable is regressed on its parents in the graph; the correlations of what is left
-    pass Benjamini-Hochberg over all pairs.
+    pass Benjamini-Hochberg over all pairs. A label is correlated by the level that does most.
     """
-    correlation, p_values = _residuals(panel, graph).correlation(0)
-    first, second = np.triu_indices(len(panel.variables), 1)
+    correlation, p_values = _by_variable(*_residuals(panel, graph).correlation(0), panel)
+    names = panel.coding.variables
+    first, second = np.triu_indices(len(names), 1)
     q_values = adjusted_p_values(p_values[first, second])
-    names = panel.variables
     pairs = [
         Pair(names[i], names[j], float(correlation[i, j]), float(q))
         for i, j, q in zip(first, second, q_values, strict=True)
@@ -85,19 +89,33 @@ def screen_instantaneous(panel: Panel, graph: LaggedGraph) -> tuple[Pair, ...]:
     return tuple(sorted(pairs, key=lambda pair: -abs(pair.correlation)))
 
 
+def _by_variable(
+    correlation: FloatArray, p_values: FloatArray, panel: Panel
+) -> tuple[FloatArray, FloatArray]:
+    """Correlations of columns as those of variables: the smallest p-value times their number."""
+    if not panel.labels:
+        return correlation, p_values
+    slices = panel.coding.slices
+    found, p = (np.zeros((len(slices), len(slices))) for _ in range(2))
+    for i, own in enumerate(slices):
+        for j, other in enumerate(slices):
+            part = p_values[own, other]
+            best = np.unravel_index(part.argmin(), part.shape)
+            found[i, j] = correlation[own, other][best]
+            p[i, j] = min(float(part[best]) * part.size, 1.0)
+    return found, p
+
+
 def _residuals(panel: Panel, graph: LaggedGraph) -> Residuals:
     """What least squares on each variable's lagged parents leaves, in time order."""
     windows = Windows.of(panel, graph.max_lag).thin(MOST_CORRELATED_WINDOWS)
-    parents = by_step(graph.adjacency.sel(lag=slice(1, None)).values)  # (target, step, source)
+    owner = panel.coding.of_column
+    edges = graph.adjacency.sel(lag=slice(1, None)).values[owner][:, owner]
+    parents = by_step(edges)  # (target, step, source), of columns
     allowed = parents.reshape(len(parents), -1).T
     coefficients = moments_of(windows).solve(allowed=allowed)
     left = unexplained(batches_of(windows), coefficients)
     return Residuals.of(left, windows.rows, windows.panel.starts)
-
-
-FloatArray = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
-CHUNK_VALUES = 20_000_000  # numbers of a design held in memory at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,8 +127,9 @@ class LaggedProducts:
 
     cross: FloatArray  # ((max_lag + 1) * variables, the same)
     windows: int
-    variables: int
+    variables: int  # columns of the panel
     max_lag: int
+    members: tuple[Index, ...]  # the columns of every variable that count
 
     @classmethod
     def of(cls, panel: Panel, max_lag: int) -> LaggedProducts:
@@ -125,7 +144,11 @@ class LaggedProducts:
             total += flat.sum(0)
             cross += flat.T @ flat
         cross -= np.outer(total, total) / len(windows)
-        return cls(cross, len(windows), len(panel.variables), max_lag)
+        return cls(cross, len(windows), len(panel.variables), max_lag, counted_columns(panel))
+
+    def columns(self, variable: int, lag: int) -> Index:
+        """Where the values of a variable at a lag are."""
+        return self.members[variable] + lag * self.variables
 
     def regress(self, predictors: Index, targets: Index) -> Regression:
         """Fit the columns `targets` on the columns `predictors`."""
@@ -135,6 +158,18 @@ class LaggedProducts:
             self.cross[targets, targets],
             self.windows,
         )
+
+
+def counted_columns(panel: Panel) -> tuple[Index, ...]:
+    """The columns of every variable; of a label, without its most common level."""
+    mean = panel.moments[0]
+    members = []
+    for own in panel.coding.slices:
+        columns = np.arange(own.start, own.stop)
+        if len(columns) > 1:
+            columns = np.delete(columns, np.argmax(mean[columns]))
+        members.append(columns)
+    return tuple(members)
 
 
 def lagged_values(windows: Windows, rows: Index) -> FloatArray:

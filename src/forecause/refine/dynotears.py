@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forecause.data import Panel
+from forecause.errors import InputError
 from forecause.graph import LaggedGraph
 from forecause.refine.candidates import FloatArray, LaggedProducts
 from forecause.refine.links import Links, graph_of, has_cycle
@@ -27,6 +28,10 @@ PROGRESS = 0.25  # the constraint must shrink to this share, or its weight grows
 
 def graph_of_links(panel: Panel, max_lag: int, links: Links) -> LaggedGraph:
     """The nonzero weights among these links, lag 0 with them."""
+    if panel.labels:
+        raise InputError(
+            "DYNOTEARS knows numbers alone, and the table holds labels; take the method pcmci+."
+        )
     weights = fit_links(panel, max_lag, links)
     chosen = links.completed(np.abs(weights), weights != 0)
     sign = np.sign(weights).astype(int)

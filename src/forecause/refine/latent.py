@@ -163,7 +163,7 @@ def instrument_p_values(panel: Panel, places: Sequence[Place], max_lag: int) -> 
     target; the F-test has the other parents of both ends beside them. No instrument: p = 1.
     """
     moments = LaggedProducts.of(panel, 2 * max_lag)
-    parents: list[list[tuple[int, int]]] = [[] for _ in panel.variables]
+    parents: list[list[tuple[int, int]]] = [[] for _ in panel.coding.variables]
     for target, source, lag in places:
         parents[target].append((source, lag))
     return {place: _instrument_p_value(moments, parents, place) for place in places}
@@ -180,6 +180,8 @@ def _instrument_p_value(
         return 1.0
     others = {cell for cell in (*parents[target], *earlier) if cell[0] in known}
     others.discard((source, lag))
-    columns = [delay * moments.variables + v for v, delay in (*instruments, *sorted(others))]
-    fit = moments.regress(np.array(columns), np.array([target]))
-    return float(fit.group_p(np.arange(len(instruments)))[0])
+    cells = [moments.columns(*cell) for cell in (*instruments, *sorted(others))]
+    outcome = moments.columns(target, 0)
+    fit = moments.regress(np.concatenate(cells), outcome)
+    tested = sum(len(cell) for cell in cells[: len(instruments)])
+    return min(float(fit.group_p(np.arange(tested)).min()) * len(outcome), 1.0)

@@ -31,7 +31,8 @@ class Links:
     @classmethod
     def of(cls, panel: Panel, max_lag: int, knowledge: Knowledge, first_lag: int = 0) -> Links:
         """All links, but for what is known."""
-        known = knowledge.allowed(panel.variables, max_lag, first_lag)
+        names = panel.coding.variables
+        known = knowledge.allowed(names, max_lag, first_lag)
         required, allowed = tuple(knowledge.required(known)), known.values
         fixed = np.zeros(allowed.shape, dtype=bool)
         for one in required:
@@ -45,7 +46,7 @@ class Links:
                     "within one row; require less, or name other lags."
                 )
             allowed[:, :, 0] &= ~fixed[:, :, 0].T  # what is required rules out its reverse
-        return cls(allowed, fixed, required, panel.variables, first_lag)
+        return cls(allowed, fixed, required, names, first_lag)
 
     def within(self, candidates: Mask) -> Links:
         """No other links than these candidates and the required ones."""
@@ -116,7 +117,7 @@ def graph_of(
     **details: npt.NDArray[Any],
 ) -> LaggedGraph:
     """A graph from arrays (target, source, lag); `details` become columns of the edge table."""
-    blank = empty_scores(panel.variables, scores.shape[2] + first_lag - 1, first_lag)
+    blank = empty_scores(panel.coding.variables, scores.shape[2] + first_lag - 1, first_lag)
     named = {name: blank.copy(data=values) for name, values in details.items()}
     return LaggedGraph.from_scores(blank.copy(data=scores), chosen, named)
 

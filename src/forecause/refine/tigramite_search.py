@@ -21,6 +21,7 @@ from forecause.data import Panel
 from forecause.errors import InputError, MissingExtra
 from forecause.graph import LaggedGraph
 from forecause.graph.edge_table import CAUSE, WITHOUT_DIRECTION
+from forecause.refine.candidates import counted_columns
 from forecause.refine.links import Assumptions, Links, graph_of
 
 MISSING = -1e300  # what tigramite is told to read as a missing value; it refuses NaN
@@ -53,20 +54,22 @@ def graph_plus(panel: Panel, results: Any, links: Links) -> LaggedGraph:
 
 def search_latent(panel: Panel, max_lag: int, links: Assumptions, **bounds: Any) -> Any:
     """What LPCMCI finds among these links, as tigramite gives it; `bounds` are its settings."""
-    searcher = load("tigramite.lpcmci").LPCMCI(frame_of(panel, max_lag), partial_correlation())
+    frame, test = frame_of(panel, max_lag), partial_correlation(panel)
+    searcher = load("tigramite.lpcmci").LPCMCI(frame, test)
     with quiet():
         return searcher.run_lpcmci(link_assumptions=links, tau_max=max_lag, **bounds)
 
 
 def pcmci_searcher(panel: Panel, max_lag: int) -> Any:
     """tigramite's PCMCI object, which also runs PCMCI+."""
-    return load("tigramite.pcmci").PCMCI(frame_of(panel, max_lag), partial_correlation(), 0)
+    return load("tigramite.pcmci").PCMCI(frame_of(panel, max_lag), partial_correlation(panel), 0)
 
 
 def frame_of(panel: Panel, max_lag: int) -> Any:
     """A tigramite DataFrame; each unbroken stretch of the panel is a dataset of its own.
 
-    tigramite leaves out the samples of a test that touch a missing value.
+    tigramite leaves out the samples of a test that touch a missing value. A label is a variable of
+    several columns: its levels without the most common one.
     """
     if max_lag < 1:
         raise InputError(f"The largest lag must be at least 1, found {max_lag}.")
@@ -87,11 +90,22 @@ def frame_of(panel: Panel, max_lag: int) -> Any:
         dict(enumerate(stretches)) if several else stretches[0],
         analysis_mode="multiple" if several else "single",
         missing_flag=MISSING,
+        vector_vars=_vectors(panel),
     )
 
 
-def partial_correlation() -> Any:
+def _vectors(panel: Panel) -> dict[int, list[tuple[int, int]]] | None:
+    """The columns (column, lag 0) of every variable, where some have several."""
+    if not panel.labels:
+        return None
+    members = counted_columns(panel)
+    return {variable: [(int(c), 0) for c in own] for variable, own in enumerate(members)}
+
+
+def partial_correlation(panel: Panel) -> Any:
     """tigramite's linear conditional independence test with analytic p-values."""
+    if panel.labels:
+        return load("tigramite.independence_tests.parcorr_mult").ParCorrMult(verbosity=0)
     return load("tigramite.independence_tests.parcorr").ParCorr(verbosity=0)
 
 

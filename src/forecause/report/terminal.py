@@ -7,6 +7,7 @@ import os
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -176,14 +177,15 @@ def show_effects(run: Result, effects: Sequence[Effect], as_json: bool) -> None:
         return
     first = effects[0]
     kind = "total" if first.total else "direct"
-    table = Table("after", f"{kind} change of {first.target}", "90 % interval")
-    for one in effects:
-        interval = "-" if one.low != one.low else f"{one.low:.4g} to {one.high:.4g}"
-        table.add_row(delay_text(one.lag, run.timing), _short(one.change), interval)
     console = Console()
-    shift = f"{first.source} one standard deviation ({first.shift:.3g}) higher:"
-    console.print(Text(shift), soft_wrap=True)
-    console.print(table)
+    for push, some in groupby(effects, lambda one: one.push):
+        table = Table("after", f"{kind} change of", "", "90 % interval")
+        for one in some:
+            interval = "-" if one.low != one.low else f"{one.low:.4g} to {one.high:.4g}"
+            after = delay_text(one.lag, run.timing)
+            table.add_row(after, Text(one.target), _short(one.change), interval)
+        console.print(Text(f"{push}:"), soft_wrap=True)
+        console.print(table)
     console.print(Text(first.caveat), soft_wrap=True)
 
 
