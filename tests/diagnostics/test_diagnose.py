@@ -340,6 +340,35 @@ def test_a_logger_that_fails_for_all_columns_at_once():
     assert "common-outages" not in findings_of(alone)
 
 
+def events(rows, delays, seed=0):
+    """Noise of rows (row, variable), with rare events that reach each variable after its delay."""
+    rng = np.random.default_rng(seed)
+    event = np.where(rng.uniform(size=rows + 5) < 0.02, 6.0, 0.0)
+    reached = np.stack([event[5 - delay :][:rows] for delay in delays], axis=1)
+    return rng.normal(size=(rows, len(delays))) + reached
+
+
+def test_events_that_reach_several_columns_one_after_the_other_are_suspected():
+    found = findings_of(events(1000, (0, 1, 2)))["common-shocks"]
+    assert found.gravity == "doubt"
+    assert found.variables == ("a", "b", "c")
+    assert Links("a", "b") in found.about
+    assert "common-shocks" not in findings_of(events(1000, (0, 1)), names="ab")
+    own = noise(1000, 3) * np.exp(autoregressive(0.3 * noise(1000, 3, seed=1), 0.95))
+    assert "common-shocks" not in findings_of(own)  # sizes that wander, each by itself
+    assert "common-shocks" not in findings_of(chain(1000))
+
+
+def test_links_that_calm_rows_do_not_show_are_doubted():
+    drawn = [("a", "b", 1), ("b", "c", 1)]
+    found = findings_of(events(1000, (0, 1, 2), seed=1), edges=drawn)["only-in-events"]
+    assert found.about == (Links("a", "b", 1), Links("b", "c", 1))
+    linked = noise(1000, 3)
+    linked[1:, 1] += 0.4 * linked[:-1, 0]
+    linked[1:, 2] += 0.4 * linked[:-1, 1]
+    assert "only-in-events" not in findings_of(linked, edges=drawn)
+
+
 def test_a_driver_that_is_not_a_column_is_suspected_and_a_column_that_drives_is_not():
     hidden = autoregressive(noise(1500, 1, seed=3), 0.95)
     moved = findings_of(0.4 * hidden + noise(1500, 5, seed=4), names="abcde")

@@ -8,7 +8,7 @@ import xarray as xr
 
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows
-from forecause.edges.certainty import KNOT_QUANTILES, _smaller, certainty, grade
+from forecause.edges.certainty import KNOT_QUANTILES, _smaller, certainty, gone_in_calm, grade
 from forecause.graph.axes import labelled_together
 from forecause.regression.robust import wald_p_values
 from forecause.regression.splines import curve_features
@@ -78,3 +78,15 @@ def test_the_smaller_of_two_p_values_counts_twice() -> None:
     line, curve = np.array([0.01, 0.2, 0.9]), np.array([0.03, 0.1, 0.8])
     np.testing.assert_allclose(_smaller(line, curve), [0.02, 0.2, 1.0])
     assert _smaller(line, line) is line  # where curves were not tried, there is one test
+
+
+def test_a_link_that_only_large_values_show_is_not_firm() -> None:
+    rng = np.random.default_rng(0)
+    values, event = rng.normal(size=(700, 2)), np.where(rng.uniform(size=700) < 0.03, 6.0, 0.0)
+    values[:, 0] += event
+    values[1:, 1] += event[:-1]
+    rare, steady = Windows.of(Panel.of(values), 2), windows()
+    assert grade(float(certainty(steady, q_values(steady, 1e-6))[1, 0, 0])) == "firm"
+    assert grade(float(certainty(rare, q_values(rare, 1e-6))[1, 0, 0])) == "likely"
+    assert gone_in_calm(rare)[1, 0].tolist() == [True, False]
+    assert not gone_in_calm(steady).any()

@@ -210,6 +210,9 @@ class GradeThresholds(Settings):
     firm_beside_slow: Share = _number(
         0.001, "p-value of a firm edge beside older lags and slow averages, at most", DRIVERS
     )
+    firm_in_calm: Share = _number(
+        0.01, "p-value of a firm edge in windows without the largest inputs, at most", DRIVERS
+    )
 
 
 class ChoiceThresholds(Settings):
@@ -424,6 +427,16 @@ class DiagnosisThresholds(Settings):
     least_driven: Count = _number(
         2, "targets that an average forecasts, from which a common driver is suspected", DRIVERS
     )
+    least_shocked: Count = _number(
+        3, "variables whose large residuals come together, for a doubt", DRIVERS
+    )
+    clear_with_events: Share = _number(
+        0.001, "p-value of a link in all windows, below which its loss in calm ones counts", DRIVERS
+    )
+    gone_in_calm: Share = _number(
+        0.2, "p-value in windows without the largest inputs, above which a link is gone", DRIVERS
+    )
+    least_gone: Count = _number(2, "links that are gone there, for a doubt about them", DRIVERS)
     least_outages: Count = _number(3, "rows in which all columns show their usual value", DRIVERS)
     outages_over_chance: Positive = _number(
         5.0, "how many times more such rows there are than by chance", DRIVERS

@@ -22,7 +22,9 @@ from forecause.diagnostics.data_checks import (
 from forecause.diagnostics.driver_checks import (
     common_driver,
     common_outages,
+    common_shocks,
     dependent_columns,
+    only_in_events,
     within_a_row,
 )
 from forecause.diagnostics.examined import Examined
@@ -47,6 +49,8 @@ CHECKS: tuple[Check, ...] = (
     dependent_columns,
     common_outages,
     common_driver,
+    common_shocks,
+    only_in_events,
     within_a_row,
     drifting_cycle,
     residual_memory,

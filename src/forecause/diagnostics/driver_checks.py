@@ -10,12 +10,13 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 import numpy as np
-from scipy.special import pdtrc
+from scipy.special import ndtri, pdtrc
 
 from forecause.advice import Advice, hint
 from forecause.data.streams import moments_of
 from forecause.diagnostics.examined import Array, Examined, Index, Mask, by_size, named
-from forecause.diagnostics.finding import Finding, between, listed, strongest, within
+from forecause.diagnostics.finding import Finding, Links, between, listed, strongest, within
+from forecause.edges.certainty import gone_in_calm
 from forecause.regression.least_squares import principal_axes, pseudo_inverse
 from forecause.regression.moments import Moments
 from forecause.regression.robust import f_p_values
@@ -25,6 +26,11 @@ ROWS_PER_INPUT = 3
 DEPENDENT = 1e-6  # share of its variance that a column keeps beside the others, at most
 LEAST_LOADING = 0.01  # of a column in the combination that is nearly constant
 
+LARGEST_SHOCK = 9.0  # usual sizes of a residual: about six standard deviations
+SHOCK_MEMORY = 60  # rows over which the size of residuals may have a memory of its own
+FEWEST_SHOCK_ROWS = 100
+
+EVENT_COLUMN = hint("add a column that is 1 where such an event happens")
 REMEDIES = (
     hint("add what drives them as a variable"),
     Advice("latent", True, "look closer with {}", call="refine"),
@@ -155,6 +161,79 @@ def f_p_value(before: float, after: float, more: int, freedom: int) -> float:
         return 1.0
     f = (before - after) / more / max(after / freedom, 1e-300)
     return float(f_p_values(np.array(f), more, freedom))
+
+
+def common_shocks(run: Examined) -> Iterator[Finding]:
+    """Variables whose largest residuals come together, in the same row or a few rows apart.
+
+    What an event sets off in several columns, each after its own delay, looks like links between
+    them. Residuals of linked variables are not large at the same time: the link explains that.
+    """
+    columns = run.coding.numeric_columns
+    sizes = run.residuals.sizes(columns, LARGEST_SHOCK)
+    lags, count = run.windows.max_lag, len(columns)
+    if count < run.bounds.least_shocked or len(sizes.rows) < FEWEST_SHOCK_ROWS:
+        return
+    together = np.stack([sizes.correlation(lag)[0] for lag in range(lags + 1)])
+    together = np.maximum(together, together.transpose(0, 2, 1)).max(0)
+    np.fill_diagonal(together, 0.0)
+    memory = sizes.memory(SHOCK_MEMORY)
+    spread = np.sqrt(np.maximum(1 + 2 * memory.T @ memory, 1.0) / len(sizes.rows))
+    level = run.bounds.level / (count * (count - 1) // 2 * (2 * lags + 1))
+    clear = (together > run.bounds.least_correlation) & (together > -ndtri(level) * spread)
+    for group in joined(clear):
+        if len(group) < run.bounds.least_shocked:
+            continue
+        names = tuple(run.column_names[columns[place]] for place in group)
+        pairs = by_size(together, np.triu(clear) & np.isin(np.arange(count), group))
+        yield Finding(
+            "common-shocks",
+            f"Surprises of {listed(names)} are large at about the same time: events that are not "
+            "in the table may reach all of them, and links between them may only be the order in "
+            f"which they show it{run.sampled}",
+            gravity="doubt",
+            about=within(names, run.names),
+            variables=names,
+            evidence=strongest(
+                (
+                    f"{run.column_names[columns[i]]} and {run.column_names[columns[j]]}",
+                    float(together[i, j]),
+                )
+                for i, j in pairs
+            ),
+            advice=(EVENT_COLUMN, *REMEDIES),
+        )
+
+
+def only_in_events(run: Examined) -> Iterator[Finding]:
+    """Links that a fifth of the windows, those with the largest inputs, carry alone.
+
+    A cause acts on calm days too. What shows only where something is far off may be the order in
+    which an event reached the columns; it may also be an effect that begins at a threshold.
+    """
+    edges = run.graph.edges
+    edges = edges[edges["source"] != edges["target"]]
+    if len(edges) < run.bounds.least_gone:
+        return
+    place = {name: k for k, name in enumerate(run.names)}
+    source, target = (edges[end].map(place).to_numpy(np.int64) for end in ("source", "target"))
+    lag = edges["lag"].to_numpy(np.int64)
+    edges = edges[gone_in_calm(run.windows)[target, source, lag - 1]]
+    if len(edges) < run.bounds.least_gone:
+        return
+    ends = edges["source"], edges["target"], edges["lag"]
+    found = [Links(str(a), str(b), int(c)) for a, b, c in zip(*ends, strict=True)]
+    shown = [f"{one.source} -> {one.target} (lag {one.lag})" for one in found]
+    yield Finding(
+        "only-in-events",
+        f"{listed(shown)}: seen only where some input is far from its usual values; an event that "
+        "is not in the table may have reached both, or the effect begins at a threshold",
+        gravity="doubt",
+        about=tuple(found),
+        variables=tuple(name for name in run.names if edges.isin([name]).any(axis=None)),
+        evidence={"links": len(found), "of": len(lag)},
+        advice=(EVENT_COLUMN, *REMEDIES),
+    )
 
 
 def dependent_columns(run: Examined) -> Iterator[Finding]:

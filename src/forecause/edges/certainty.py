@@ -4,7 +4,8 @@ An edge that one test chose is tested again in closed form: in each half of time
 and slow averages of all variables, and with lines as well as with curves. The certainty is a number
 in [0, 1], roughly the chance that the edge is true; its grade is firm, likely or tentative. An edge
 is firm only if it holds beside the slow averages, which stand for a driver that was not recorded,
-and if neither of its variables moves together with others within a row.
+and in calm windows alone, where no event reaches all variables at once, and if neither of its
+variables moves together with others within a row.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from forecause.regression.robust import wald_p_values
 from forecause.regression.splines import curve_features
 
 LONGER_BY = 3  # lags that the longer window has more
+CALM_SHARE = 0.8  # of the windows, those with the smallest largest input
 DECAYS = (0.8, 0.95)  # of the slow averages
 MOST_AVERAGED_ROWS = 50_000  # of a table; averages of a longer one take too long
 WINDOWS_PER_FEATURE = 4  # with fewer, curves are not tried in a re-test
@@ -46,7 +48,7 @@ Grade = Literal["firm", "likely", "tentative"]
 def certainty(windows: Windows, q_values: xr.DataArray) -> xr.DataArray:
     """A number in [0, 1] for every candidate (target, source, lag); NaN where it is untested."""
     own = _evidence(q_values.values)
-    half = longer = model = own
+    half = longer = model = calm = own
     if windows.inputs <= MOST_INPUTS and len(windows) > 2 * windows.inputs:
         looked = windows.thin(MOST_RETESTED_WINDOWS)
         early, late = looked.split(0.5)
@@ -54,13 +56,25 @@ def certainty(windows: Windows, q_values: xr.DataArray) -> xr.DataArray:
         model = np.minimum(_evidence(line), _evidence(curve))
         half = np.minimum(_evidence(_either(early)), _evidence(_either(late)))
         longer = _evidence(_longer(looked, _smaller(line, curve)))
+        calm = _evidence(_either(_calm(looked)))
     bounds = thresholds().grades
     total = bounds.intercept + bounds.own_weight * own + bounds.half_weight * half
     total += bounds.longer_weight * longer + bounds.model_weight * model
     sure = 1 / (1 + np.exp(-total))
     held = longer >= float(_evidence(np.array(bounds.firm_beside_slow)))
+    held &= calm >= float(_evidence(np.array(bounds.firm_in_calm)))
     sure = np.where(held & ~_move_together(windows), sure, np.minimum(sure, bounds.firm - 0.01))
     return q_values.copy(data=np.where(np.isfinite(q_values.values), sure, np.nan))
+
+
+def gone_in_calm(windows: Windows) -> Mask:
+    """Inputs (target, source, lag) that all windows show clearly, and calm ones not at all."""
+    if windows.inputs > MOST_INPUTS or len(windows) <= 2 * windows.inputs:
+        count = len(windows.panel.coding.variables)
+        return np.zeros((count, count, windows.max_lag), dtype=bool)
+    looked, bounds = windows.thin(MOST_RETESTED_WINDOWS), thresholds().diagnosis
+    calm = _either(_calm(looked))
+    return np.asarray((_either(looked) < bounds.clear_with_events) & (calm > bounds.gone_in_calm))
 
 
 def grade(sure: float) -> Grade:
@@ -119,6 +133,14 @@ def _longer(looked: Windows, usual: Array) -> Array:
         return usual
     lines, curves = (_p_values(kept, curved, looked.max_lag, slow) for curved in (False, True))
     return _smaller(lines, curves)
+
+
+def _calm(windows: Windows) -> Windows:
+    """The windows without the largest inputs: what links only these may be an event for all."""
+    past = windows.whole().past
+    usual = np.maximum(np.median(np.abs(past), axis=(0, 1)), 1e-12)
+    largest = (np.abs(past) / usual).max((1, 2))
+    return windows.at(np.flatnonzero(largest <= np.quantile(largest, CALM_SHARE)))
 
 
 def slow_averages(windows: Windows) -> Array:

@@ -55,6 +55,23 @@ class Residuals:
         p_values[i, j] = 2 * ndtr(-np.abs(z))
         return correlation, p_values
 
+    def sizes(self, columns: Index, most: float) -> Residuals:
+        """How large those of some columns are, in usual sizes, cut at `most` of them."""
+        size = np.abs(self.values[:, columns])
+        usual = np.maximum(np.median(size, axis=0), 1e-12)
+        return Residuals(np.minimum(size / usual, most), self.rows, self.stretch)
+
+    def memory(self, lags: int) -> Array:
+        """Correlation (lag, variable) of each variable with itself 1 to `lags` rows earlier."""
+        centred = self.values - self.values.mean(0)
+        variance = np.maximum(np.square(centred).mean(0), 1e-300)
+        found = np.zeros((lags, centred.shape[1]))
+        for lag in range(1, lags + 1):
+            now, earlier = self._pairs(lag)
+            if len(now) >= FEWEST_PAIRS:
+                found[lag - 1] = (centred[now] * centred[earlier]).mean(0) / variance
+        return found
+
     def _pairs(self, lag: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Places of the windows that have one `lag` rows earlier in their stretch, and of those."""
         place = np.searchsorted(self.rows, self.rows - lag)
