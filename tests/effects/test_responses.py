@@ -97,6 +97,15 @@ def test_a_curved_response_is_the_mean_over_states_of_the_data():
     assert told["effect"] == pytest.approx(1.0, abs=0.25)
 
 
+def test_a_band_reaches_what_a_missing_link_would_do():
+    run = fc.discover(
+        chain_frame(), max_lag=1, forecaster="linear", season="none", forbid=[("x", "y")]
+    )
+    told = run.response("x", 1).at("y", 1)
+    assert told["effect"] == 0.0
+    assert told["low"] < 0 < DIRECT * chain_frame()["x"].std() < told["high"]
+
+
 @pytest.mark.parametrize(
     ("asked", "said"),
     [

@@ -3,7 +3,8 @@
 The point is what the causal forecaster says: by the recursion of impulse responses where it is
 straight, by simulation from states of the data where it is curved, both arms with the same noise.
 The width of a band is halfway between that of a dense fit, which knows of no graph, and that of
-lines on the causes alone, which takes the graph for granted (bench responses).
+lines on the causes alone, which takes the graph for granted; where the two differ, the band reaches
+to the dense fit's answer (bench responses).
 """
 
 from __future__ import annotations
@@ -164,7 +165,7 @@ def response(
     between = _between(found, push, through)
     model = Models.of(found).causal
     told = _told(found, model, push, between, seed)
-    half, said = _half_widths(found, push, between, told, data, seed)
+    ends, said = _ends(found, push, between, told, data, seed)
     columns = list(found.data.columns)
     table = pd.DataFrame(
         {
@@ -174,8 +175,8 @@ def response(
             "effect": (told.total * sd).T.ravel(),
         }
     )
-    for name, side in (("low", -1.0), ("high", 1.0)):
-        table[name] = ((told.total + side * half) * sd).T.ravel()
+    for name, end in zip(("low", "high"), ends, strict=True):
+        table[name] = (end * sd).T.ravel()
     parts = table[["target", "after"]].assign(effect=(told.direct * sd).T.ravel())
     caveat = " ".join(filter(None, [caveat_of(found), said]))
     spread = pd.Series(sd, index=columns)
@@ -292,40 +293,57 @@ def _told(
     return _Told(total.mean(0), direct, error)
 
 
-def _half_widths(
+def _ends(
     found: Result, push: Raise, between: Collection[int], told: _Told, data: Any, seed: int
-) -> tuple[Array, str]:
-    """Half the width of the bands (row after, column), standardised, and what to know of it.
+) -> tuple[tuple[Array, Array], str]:
+    """The ends of the bands (row after, column), standardised, and what to know of them.
 
-    Where the forecaster is curved, the mean over states and what curves change count besides.
+    Where the forecaster is curved, the mean over states and what curves change count besides. A
+    link that the graph lacks shows in the dense fit: the band reaches as far as that says.
     """
     windows = _windows(found, data)
-    columns = len(found.data.columns)
     if windows is None:
-        return np.full((push.horizon, columns), np.nan), NO_BANDS
+        unknown = np.full(told.total.shape, np.nan)
+        return (unknown, unknown), NO_BANDS
     windows = windows.thin(MOST_WINDOWS)
+    causes = Models.of(found).causal.allowed
+    on_causes = _lines(windows, push, between, seed, causes.reshape(len(causes), -1))
+    is_dense = has_dense_fit(len(windows), windows.inputs)
+    dense = _lines(windows, push, between, seed) if is_dense else on_causes
+    half = (on_causes.half + dense.half) / 2
+    if told.error is not None:
+        states, bent = NORMAL_90 * told.error, told.total - on_causes.point
+        half = np.sqrt(dense.half**2 + states**2 + bent**2)
+    lacking = told.total + dense.point - on_causes.point
+    low = np.minimum(told.total - half, lacking - half / 2)
+    high = np.maximum(told.total + half, lacking + half / 2)
+    return (low, high), "" if is_dense else GIVEN_GRAPH
+
+
+class _Lines(NamedTuple):
+    """The response of lines, and half the width of 90 % of its draws, (row after, column)."""
+
+    point: Array
+    half: Array
+
+
+def _lines(
+    windows: Windows,
+    push: Raise,
+    between: Collection[int],
+    seed: int,
+    causes: Mask | None = None,
+) -> _Lines:
+    """Of a fit on all inputs, or on the causes (column, step * column) alone."""
     past, targets = (part.astype(np.float64) for part in past_and_targets(windows))
-    causes = Models.of(found).causal.allowed.reshape(columns, -1)
-
-    def drawn(mask: Mask | None) -> tuple[Array, Array]:
-        """The response of lines, and half the width of 90 % of its draws."""
-        fitted, errors = coefficient_errors(past, targets, DRAWS, seed, mask)
-        weight = np.concatenate([fitted[None], fitted + errors])
-        weight = weight.reshape(DRAWS + 1, columns, *windows.shape)
-        moved = push.summed(recursion(weight, push))
-        if between:
-            moved = moved - push.summed(recursion(weight, push, between))
-        low, high = np.quantile(moved[1:], [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
-        return moved[0], np.asarray((high - low) / 2)
-
-    straight, on_causes = drawn(causes)
-    is_dense = has_dense_fit(len(past), past.shape[1])
-    dense = drawn(None)[1] if is_dense else on_causes
-    said = "" if is_dense else GIVEN_GRAPH
-    if told.error is None:
-        return (on_causes + dense) / 2, said
-    states = NORMAL_90 * told.error
-    return np.sqrt(dense**2 + states**2 + (told.total - straight) ** 2), said
+    fitted, errors = coefficient_errors(past, targets, DRAWS, seed, causes)
+    weight = np.concatenate([fitted[None], fitted + errors])
+    weight = weight.reshape(DRAWS + 1, targets.shape[1], *windows.shape)
+    moved = push.summed(recursion(weight, push))
+    if between:
+        moved = moved - push.summed(recursion(weight, push, between))
+    low, high = np.quantile(moved[1:], [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    return _Lines(moved[0], np.asarray((high - low) / 2))
 
 
 def _windows(found: Result, data: Any) -> Windows | None:
