@@ -315,12 +315,16 @@ class Discovery(Result):
         *,
         compare: Discovery | None = None,
         truth: LaggedGraph | None = None,
+        event: Explanation | None = None,
     ) -> Path:
-        """Write the one-page report, beside another run or the true graph if given."""
+        """Write the one-page report, beside another run or the true graph if given.
+
+        With `event`, what `explain` told, it has a section about the event.
+        """
         from forecause.report.page import write_report
 
         self._collect_evidence()
-        return write_report(self, Path(path), compare=compare, truth=truth)
+        return write_report(self, Path(path), compare=compare, truth=truth, event=event)
 
     @one_thread()
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:

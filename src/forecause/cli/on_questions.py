@@ -74,6 +74,9 @@ def explain(
             "of pairs source,target."
         ),
     ] = None,
+    page: Annotated[
+        Path | None, typer.Option(help="Also write the run's page with the event on it.")
+    ] = None,
     out: OutTable = None,
     json: AsJson = False,
 ) -> None:
@@ -82,10 +85,12 @@ def explain(
     from forecause.report.answers import records, show_answer
     from forecause.store import load_run
 
-    if out:
-        examine_file(out)
-    known = None if graph is None else _known_graph(graph)
-    told = load_run(folder).explain(at, until, target, data=data, graph=known)
+    for file in filter(None, (out, page)):
+        examine_file(file)
+    known, run = None if graph is None else _known_graph(graph), load_run(folder)
+    told = run.explain(at, until, target, data=data, graph=known)
+    if page:
+        run.report(page, event=told)
     if out:
         write_table(told.causes, out)
     about = {

@@ -23,6 +23,7 @@ from forecause.forecast.comparison import over_mean
 from forecause.graph.lagged import LaggedGraph, links_among
 from forecause.graph.textfile import save_text, text_of
 from forecause.report.content import FORMAT, graph_data, page_data
+from forecause.report.event import event_section
 from forecause.report.reproduction import commands
 from forecause.report.words import (
     NOTHING_FOUND,
@@ -37,6 +38,7 @@ from forecause.report.words import (
 )
 
 if TYPE_CHECKING:
+    from forecause.effects.explain import Explanation
     from forecause.result import Result
 
 STYLES = ("style.css", "explore.css")
@@ -63,6 +65,7 @@ def write_report(
     *,
     compare: Result | None = None,
     truth: LaggedGraph | None = None,
+    event: Explanation | None = None,
 ) -> Path:
     """Render the page; names from the data are escaped, never interpreted."""
     quality = _quality(run)
@@ -87,6 +90,7 @@ def write_report(
         has_surprise=run.nll is not None,
         mean_place=_place(1.0),
         reproduction=_reproduction(run),
+        event=None if event is None else event_section(event),
     )
     save_text(page, path)
     return path
