@@ -46,15 +46,15 @@ DRIVERS = Suite(
     methods=("forecause", "ols-all", "var-fdr", "pcmci+"),
     rows=(2_000,),
     seeds=10,
-    first_seed=100,  # the rules were chosen on others
+    first_seed=300,  # the rules were chosen on others
     limit=600.0,
     metrics=(
-        "silent", "broken", "false_links", "firm_false", "firm_links", "doubted",
-        "lagged_no_self/recall",
+        "silent", "broken", "false_links", "firm_false", "firm_links", "doubted", "true_links",
     ),
     axis="family",
     note="Six variables and at most 2,000 rows: 500, 1,000, 1,500, 2,000 and 2,000 by turns; five "
     "of the ten tables of a family have four true links between variables. Links between variables "
-    "are counted. A run breaks its promise in silence if it has no doubt, at least two false links "
-    "and more than 15 % of them false; rivals never doubt. The recall is of tables with links.",
+    "are counted; a table has two true ones on average, one volatility none, twins fewer. A run "
+    "breaks its promise in silence if it has no doubt, at least two false links and more than 15 % "
+    "of them false; rivals never doubt.",
 )  # fmt: skip

@@ -34,7 +34,7 @@ def score_answer(predicted: LaggedGraph, truth: LaggedGraph) -> dict[str, Any]:
 
 
 def false_links(predicted: LaggedGraph, truth: LaggedGraph) -> dict[str, float]:
-    """False links between variables, those called firm among them, and whether that is too many.
+    """True and false links between variables, the firm ones, and whether false ones are too many.
 
     A promise is broken by at least two false links that are more than 15 % of those drawn.
     """
@@ -45,6 +45,7 @@ def false_links(predicted: LaggedGraph, truth: LaggedGraph) -> dict[str, float]:
     false = int(is_false.sum())
     broken = false >= FEWEST_FALSE and false > LARGEST_FALSE_SHARE * len(found)
     counted = {"false_links": float(false), "broken": float(broken)}
+    counted["true_links"] = float(len(found) - false)
     if "grade" not in found:
         return counted
     firm = found["grade"].to_numpy() == "firm"

@@ -50,6 +50,7 @@ NAMES = {
     "broken": "Share of the runs with two or more false links, over 15 % of those drawn",
     "silent": "Share of the runs that break their promise in silence",
     "false_links": "False links between variables, per table",
+    "true_links": "True links between variables that are found, per table",
     "firm_links": "Links between variables that are called firm, per table",
     "firm_false": "False ones among the firm links, per table",
     "doubted": "Share of the runs that are doubted",
