@@ -1,11 +1,13 @@
 """Claims about the tables that something hidden moves."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from forecause.graph.lagged import LaggedGraph
 from forecause_bench.driven import BROKEN, SOUND
 from forecause_bench.drivers import driven
+from forecause_bench.prefixes import summarise
 from forecause_bench.rivals import run_baseline
 from forecause_bench.scoring import false_links
 
@@ -29,8 +31,8 @@ def test_false_links_are_counted_without_those_to_the_own_past():
     found = LaggedGraph.from_edges(
         names, 2, [("a", "b", 1, 1.0), ("a", "b", 2, 1.0), ("b", "a", 1, 1.0), ("a", "a", 1, 1.0)]
     )
-    assert false_links(found, truth) == {"false_links": 2.0, "broken": 1.0}
-    assert false_links(truth, truth) == {"false_links": 0.0, "broken": 0.0}
+    assert false_links(found, truth) == {"false_links": 2.0, "broken": 1.0, "true_links": 1.0}
+    assert false_links(truth, truth) == {"false_links": 0.0, "broken": 0.0, "true_links": 1.0}
 
 
 def test_least_squares_given_all_finds_the_links_of_a_plain_system():
@@ -40,3 +42,16 @@ def test_least_squares_given_all_finds_the_links_of_a_plain_system():
     seen = {tuple(e) for e in found.edges[["source", "target", "lag"]].itertuples(index=False)}
     assert true <= seen
     assert len(seen) <= len(true) + 2
+
+
+def test_a_jump_is_a_large_change_between_neighbouring_cuts():
+    links = {1: (4, 5, 12), 2: (10, 14, 18)}  # 7 more of 12; 4 more and 4 more
+    lines = [
+        {"family": "a", "seed": seed, "rows": rows, "links": count}
+        for seed, counts in links.items()
+        for rows, count in zip((100, 200, 300), counts, strict=True)
+    ]
+    found = summarise(pd.DataFrame(lines)).loc["a"]
+    assert found[[100, 200, 300]].tolist() == [7.0, 9.5, 15.0]
+    assert found["largest change"] == 7
+    assert found["jumps"] == 1
