@@ -16,6 +16,7 @@ from forecause.forecast.comparison import over_mean
 from forecause.graph.edge_table import between_variables, edge_records
 from forecause.graph.lagged import links_among
 from forecause.report.shapes import BOTH_WAYS, THROUGH_SIZE, WITH_OTHERS, edge_shapes
+from forecause.report.units import with_unit
 
 if TYPE_CHECKING:
     from forecause.graph.lagged import LaggedGraph
@@ -129,9 +130,10 @@ def amount(edge: Mapping[str, Any], shift: float, shape: str = "") -> str:
     after = "of it later" if source == target else target
     word = "more" if change > 0 else "less"
     low, high = sorted((abs(low), abs(high)))
-    ends = f"{_figure(abs(change), high - low)} {word} {after}"
+    ends = f"{with_unit(_figure(abs(change), high - low), edge['target'])} {word} {after}"
     return (
-        f"one standard deviation more {source} ({_figure(shift, shift)}), {ends} "
+        f"one standard deviation more {source} "
+        f"({with_unit(_figure(shift, shift), edge['source'])}), {ends} "
         f"[{_figure(low, high - low)}, {_figure(high, high - low)}]"
         + (" on average" if _mixed(edge) else "")
     )

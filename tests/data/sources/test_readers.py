@@ -198,6 +198,7 @@ def test_missing_cells_of_a_csv(tmp_path, missing):
         ("", "is empty"),
         ("\n \n", "is empty"),
         ("a,b\n", "a header but no rows"),
+        ("<!DOCTYPE html>\n<html></html>\n", "it is a web page, not a table"),
         ("a,b,a\n1,2,3\n", "found the name 'a' twice"),
         ("a,,\n1,2,3\n", "no name for column 3"),
         ('a,b\n"1,5",2\n"2,5",3\n', "a number with a decimal comma"),

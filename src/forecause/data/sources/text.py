@@ -23,6 +23,7 @@ POINT_NUMBER = re.compile(r"\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*")
 QUOTED = re.compile(r'"([^"]*)"')
 LOOKED_AT = 100  # lines that show how a file is written
 USUAL, WESTERN = "utf-8-sig", "cp1252"  # cp1252 has all letters of Latin-1
+WEB_PAGE = re.compile(r"\s*<(!doctype )?html", re.IGNORECASE)
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")  # no text holds such
 
 
@@ -77,6 +78,8 @@ def read_delimited(path: Path, separator: str = ",", encoding: str | None = None
 
 def _read_as(path: Path, separator: str, encoding: str) -> RawTable:
     style, header, first_row = _first_rows(path, separator, encoding)
+    if header and WEB_PAGE.match(header[0]):
+        raise InputError("it is a web page, not a table; save the table itself.")
     has_header = not _is_data(header, style)
     if has_header and not first_row:
         raise InputError("there is a header but no rows.")
