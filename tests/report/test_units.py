@@ -19,6 +19,7 @@ from forecause.report.words import amount
         ("mm", ""),
         ("group (2)", ""),
         ("ratio [-]", ""),
+        ("soil [%]", ""),  # 3 % more soil would be read as a share of it
         ("x_c", ""),
         ("a very long [remark in brackets]", ""),
     ],
