@@ -31,7 +31,7 @@ ENDINGS = {
     "gb": "GB",
 }  # what follows the last underscore; single letters and words with other meanings are left out
 BRACKETS = re.compile(r"\[([^\[\]]{1,12})\]$|\(([^()\d][^()]{0,11})\)$")
-SPELLED = {"degC": "°C", "degF": "°F", "m3/s": "m³/s", "-": "", "1": "", "%": ""}  # 3 % more would be a share
+SPELLED = {"degC": "°C", "degF": "°F", "m3/s": "m³/s", "-": "", "1": "", "%": ""}
 
 
 def unit_of(name: str) -> str:
