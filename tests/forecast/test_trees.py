@@ -1,6 +1,7 @@
 """Claims about the trees as a forecaster."""
 
 import numpy as np
+import pytest
 
 import forecause as fc
 from fitted import fit_forecaster
@@ -16,10 +17,11 @@ def gated(rows=2000, seed=0):
     return x
 
 
-def test_its_forecast_is_that_of_scikit_learn():
+@pytest.mark.parametrize("rows", [150, 1500], ids=["few leaves", "all leaves"])
+def test_its_forecast_is_that_of_scikit_learn(rows):
     from sklearn.ensemble import HistGradientBoostingRegressor
 
-    windows = windows_of(gated(), 2)
+    windows = windows_of(gated(rows), 2)
     model = fit_forecaster("trees", windows).forecaster.member_of(2)
     early = windows.split(0.2)[0]
     batch = early.draw(np.arange(len(early)))

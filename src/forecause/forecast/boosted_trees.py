@@ -22,7 +22,6 @@ Mask = npt.NDArray[np.bool_]
 RATE = 0.15
 LEAVES = 15
 NODES = 2 * LEAVES - 1  # of one tree
-ALL_LEAVES = np.uint16(2**LEAVES - 1)
 RANK_OF_BIT = np.zeros(2**LEAVES, dtype=np.intp)
 RANK_OF_BIT[1 << np.arange(LEAVES)] = np.arange(LEAVES)
 BLOCK = 1_000  # rows whose leaves are looked up at a time
@@ -92,7 +91,7 @@ def sum_of_trees(
     for first in range(0, len(x), BLOCK):
         own = slice(first, first + BLOCK)
         columns = np.ascontiguousarray(x[own].T)
-        left = np.full((len(inputs), columns.shape[1]), ALL_LEAVES)
+        left = np.repeat(leaves[:, :1], columns.shape[1], axis=1)
         for k in range(int(is_split.sum(1).max(initial=0))):
             is_above = columns[column[:, k]] > cut[:, k, None]
             left &= if_low[:, k, None] ^ either[:, k, None] * is_above
