@@ -1,9 +1,11 @@
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from forecause.diagnostics.finding import Finding, Links
 from forecause.graph.lagged import LaggedGraph
 from forecause.report.content import sentences
 from forecause.report.layout import grouped, positions
@@ -15,6 +17,7 @@ from forecause.report.words import (
     direction,
     edge_sentence,
     forecast_verdict,
+    headline,
     short_names,
     top_links,
     verdict,
@@ -187,3 +190,16 @@ def test_variables_without_a_link_stand_in_a_row_below():
 def test_right_to_left_names_do_not_turn_a_sentence_around():
     line = sentences(three_variables(NASTY))[2]
     assert f"\u2068{NASTY[2]}\u2069" in line or NASTY[2] not in line
+
+
+def test_the_headline_says_for_how_many_links_nothing_is_promised():
+    graph = LaggedGraph.from_edges(list("abc"), 1, [("a", "b", 1, 1.0), ("b", "c", 1, 1.0)])
+
+    def told(*about):
+        doubts = [Finding("near-duplicates", "seen", "doubt", about)] if about else []
+        return headline(SimpleNamespace(graph=graph, findings=doubts, doubts=doubts))
+
+    assert told() == "2 links among 3 variables"
+    promise = "2 links among 3 variables; no error rate can be promised for 1 of them"
+    assert told(Links("a", "b")) == promise
+    assert told(Links(None, "b"), Links(None, "c")).startswith("No error rate can be promised: 2")

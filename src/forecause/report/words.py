@@ -217,7 +217,7 @@ def headline(run: Result) -> str:
         return among
     if doubted == between.sum():
         return f"{NO_PROMISE}: {among}, all of them tentative"
-    return f"{NO_PROMISE} for {doubted} of them: {among}"
+    return f"{among}; {NO_PROMISE[:1].lower()}{NO_PROMISE[1:]} for {doubted} of them"
 
 
 def data_line(run: Result) -> str:
