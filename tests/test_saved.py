@@ -153,3 +153,16 @@ def test_a_summary_without_a_p_value_can_be_saved_again(change, tmp_path):
     folder = change("graph.json", lambda c: c["summary"][0].update(p=None, q="Infinity"))
     fc.load(folder).save(tmp_path / "again")
     assert fc.load(tmp_path / "again").summary["p"].isna()[0]
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda c: c["causal"]["losses"]["dense"].__setitem__(0, "Infinity"),
+        lambda c: c["causal"]["outlook"]["errors"]["model"].__setitem__(0, "Infinity"),
+        lambda c: c["settings"]["thresholds"]["grades"].update(intercept="Infinity"),
+    ],
+)
+def test_a_number_that_is_spelled_is_refused(change, edit):
+    with pytest.raises(fc.InputError, match=r"finite|must hold numbers"):
+        fc.load(change("run.json", edit))

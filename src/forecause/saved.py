@@ -135,6 +135,11 @@ class SavedOutlook(Saved):
     season: int = Field(ge=1)
     errors: dict[str, list[Any]]
 
+    @model_validator(mode="after")
+    def _holds_numbers(self) -> SavedOutlook:
+        _check_numbers("errors", self.errors, "variable")
+        return self
+
 
 class SavedCausal(Saved):
     """The causal forecaster and the one of forecasts, if another; see forecast.causal."""
@@ -144,6 +149,11 @@ class SavedCausal(Saved):
     losses: dict[str, list[Any]]
     missing_causes: list[StrictStr]
     outlook: SavedOutlook | None = None
+
+    @model_validator(mode="after")
+    def _holds_numbers(self) -> SavedCausal:
+        _check_numbers("losses", self.losses, "variable", "forecast_by")
+        return self
 
 
 class SavedAdvice(Saved):
@@ -484,6 +494,15 @@ def _check_evidence(evidence: SavedEvidence, variables: int, lags: int) -> None:
         raise InputError("report.json: a curve per variable was expected")
 
 
+def _check_numbers(name: str, table: Mapping[str, list[Any]], *but: str) -> list[str]:
+    """The columns of a table that hold numbers: all but some."""
+    columns = [column for column in table if column not in but]
+    for column in columns:
+        if not all(value is None or type(value) in (int, float) for value in table[column]):
+            raise ValueError(f"{name}.{column} must hold numbers")
+    return columns
+
+
 def _check_losses(name: str, table: Mapping[str, list[Any]], variables: list[str]) -> None:
     """A table of losses has a row per variable, numbers, and a chosen column that exists."""
     reference = "mean" if name == "nll" else "naive"
@@ -492,10 +511,7 @@ def _check_losses(name: str, table: Mapping[str, list[Any]], variables: list[str
         raise ValueError(f"{name} has no column {missing[0]!r}")
     if table["variable"] != variables or any(len(c) != len(variables) for c in table.values()):
         raise ValueError(f"{name} has not one row per variable")
-    models = [column for column in table if column not in ("variable", "chosen")]
-    for column in models:
-        if not all(value is None or type(value) in (int, float) for value in table[column]):
-            raise ValueError(f"{name}.{column} must hold numbers")
+    models = _check_numbers(name, table, "variable", "chosen")
     for chosen, row in zip(table["chosen"], range(len(variables)), strict=True):
         if chosen not in models or table[chosen][row] is None:
             raise ValueError(f"{name}.chosen is {str(chosen)[:40]!r}, which has no loss")

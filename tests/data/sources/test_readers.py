@@ -199,6 +199,7 @@ def test_missing_cells_of_a_csv(tmp_path, missing):
         ("\n \n", "is empty"),
         ("a,b\n", "a header but no rows"),
         ("<!DOCTYPE html>\n<html></html>\n", "it is a web page, not a table"),
+        ("[" + "[]," * 100_000, "its first line has more than 100,000 cells"),
         ("a,b,a\n1,2,3\n", "found the name 'a' twice"),
         ("a,,\n1,2,3\n", "no name for column 3"),
         ('a,b\n"1,5",2\n"2,5",3\n', "a number with a decimal comma"),

@@ -21,6 +21,7 @@ SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 COMMA_NUMBER = re.compile(r"\s*[-+]?\d+(,\d+)?\s*")
 POINT_NUMBER = re.compile(r"\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*")
 QUOTED = re.compile(r'"([^"]*)"')
+MOST_COLUMNS = 100_000  # a graph of 3,000 variables is the largest that can be held
 LOOKED_AT = 100  # lines that show how a file is written
 USUAL, WESTERN = "utf-8-sig", "cp1252"  # cp1252 has all letters of Latin-1
 WEB_PAGE = re.compile(r"\s*<(!doctype )?html", re.IGNORECASE)
@@ -106,6 +107,8 @@ def _first_rows(path: Path, separator: str, encoding: str) -> tuple[_Style, list
             raise UnicodeError("no text of any encoding")
         chosen = _separator(lines, separator)
         rows = csv.reader(lines, delimiter=chosen, skipinitialspace=True, strict=True)
+        if lines[0].count(chosen) >= MOST_COLUMNS:
+            raise InputError(f"its first line has more than {MOST_COLUMNS:,} cells.")
         found = [*islice(rows, 2)]
     except csv.Error as error:
         raise InputError(f"this is not a table: {error}.") from error
