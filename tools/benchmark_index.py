@@ -25,11 +25,12 @@ GROUPS = {
         *("hard", "hard-10k", "hard-neural", "hard-gpdc", "lorenz96-500", "lorenz96"),
     ),
     "May it be believed": (
-        *("nulls", "nulls-linked", "hourly", "gaps", "alerts", "drivers", "certainty"),
-        *("weak-links", "effects", "expectation"),
+        *("nulls", "nulls-linked", "hourly", "gaps", "alerts", "drivers", "prefixes"),
+        *("certainty", "weak-links", "effects", "expectation"),
     ),
     "Questions to a run": (
         *("causal", "responses", "forecasts", "incidents", "incidents-recorded", "changes"),
+        "foreign",
     ),
     "Systems that change": ("domains", "domain-index", "regimes", "low-drift"),
     "Recorded data": ("cdml", "dream3", "rivers", "netsim"),
@@ -53,6 +54,7 @@ RESULTS = {
     "calibration-50k": "F1 1.00, 0.93, 0.93, 1.00, 1.00",
     "certainty": "1 of 660 firm edges was false; AUROC 0.98",
     "changes": "92 to 100 % of the changes found; a false one in 0 to 8 % of the pairs",
+    "foreign": "F1 0.97 with 1,200 rows; its importances above uniform 0.40",
     "gaps": "F1 0.77 complete, 0.71 with 5 % of the cells missing at random, 0.69 with 20 %",
     "hard": "mean F1 0.93 with 2,000 rows; VAR with FDR 0.69, PCMCI+ 0.70",
     "hard-10k": "mean F1 0.95; VAR with FDR 0.68",
