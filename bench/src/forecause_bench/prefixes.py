@@ -77,7 +77,7 @@ def main() -> None:
         "family, every second one with four true links; lines as forecaster. A jump is a change "
         f"between neighbouring cuts by at least {LEAST_JUMP} links and half of the larger number.",
         "",
-        *markdown(summarise(frame).round(1).reset_index()),
+        *markdown(summarise(frame).map("{:.1f}".format).reset_index()),
     ]
     (asked.folder / "table.md").write_text("\n".join(text) + "\n", encoding="utf-8")
 
