@@ -37,8 +37,10 @@ def path(tmp_path_factory):
 
 
 def box(page, selector):
-    found = page.locator(selector).first.bounding_box()
-    return found["x"], found["y"], found["x"] + found["width"], found["y"] + found["height"]
+    # in one step: the table may be drawn again between finding a node and measuring it
+    rect = "(css) => document.querySelector(css).getBoundingClientRect().toJSON()"
+    found = page.evaluate(rect, selector)
+    return found["left"], found["top"], found["right"], found["bottom"]
 
 
 def test_the_first_screen_is_the_answer(open_page, path):
