@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forecause.data.panel import Panel
-from forecause.data.sources.stored import origin_of
+from forecause.data.sources.parquet import origin_of
 from forecause.data.standardised import Scale, StandardTable, follow, is_mapped
 from forecause.errors import InputError
 
