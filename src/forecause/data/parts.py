@@ -13,8 +13,12 @@ from forecause.advice import Advice
 from forecause.config.options import ReadingOptions
 from forecause.config.spec import HowName
 from forecause.data.cells import LabelColumn, coded, label_codes, read_labels
-from forecause.data.cleaning import doubtful_values, with_missing, without_constants
-from forecause.data.counters import without_counters
+from forecause.data.cleaning import (
+    doubtful_values,
+    with_missing,
+    without_constants,
+    without_counters,
+)
 from forecause.data.findings import Change, Problems, counted
 from forecause.data.grid import Every, Groups, on_grid
 from forecause.data.panel import Panel, check_finite

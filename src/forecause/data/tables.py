@@ -17,8 +17,7 @@ from forecause.config.options import ReadingOptions
 from forecause.config.spec import GapsName, HowName
 from forecause.config.spelling import with_known_names
 from forecause.data.cells import label_codes, level_text
-from forecause.data.cleaning import left_out_columns
-from forecause.data.counters import rate
+from forecause.data.cleaning import left_out_columns, rate
 from forecause.data.findings import Change, Problems, counted
 from forecause.data.gaps import expected, interpolated
 from forecause.data.grid import Every
