@@ -75,7 +75,7 @@ class Part:
             values=groups.merged(self.values, how),
             series=series,
             time=time,
-            domain=None if self.domain is None else groups.last_code_forward_filled(self.domain),
+            domain=None if self.domain is None else groups.last_code(self.domain, carried=True),
             labels=labels,
             explained=None if self.explained is None else groups.all_true(self.explained),
         )

@@ -141,11 +141,7 @@ def _months(freq: str | None) -> int | None:
 def _ends(panel: Panel) -> list[str | float | None]:
     """The last time of every series, whose rows stand together."""
     assert panel.time is not None
-    last = np.flatnonzero(np.diff(panel.series, append=-1))
-    ends: list[str | float | None] = [None] * len(panel.series_names)
-    for row in last.tolist():
-        ends[int(panel.series[row])] = _plain(panel.time[row])
-    return ends
+    return [_plain(panel.time[end - 1]) if end else None for _, end in panel.spans]
 
 
 def _plain(moment: Any) -> str | float | None:

@@ -96,10 +96,10 @@ class DataSummary:
         `fingerprint` is that of the data as read, if it differs from the panel's.
         """
         panel, sample = windows.panel, _sample(windows)
-        ends = [rows[-windows.max_lag :] for rows in _rows_of_series(panel)]
-        latest = np.full((len(ends), windows.max_lag, len(panel.variables)), np.nan)
-        for place, rows in enumerate(ends):
-            latest[place, windows.max_lag - len(rows) :] = panel.values[rows]
+        latest = np.full((len(panel.spans), windows.max_lag, len(panel.variables)), np.nan)
+        for place, (first, end) in enumerate(panel.spans):
+            rows = panel.values[max(first, end - windows.max_lag) : end]
+            latest[place, windows.max_lag - len(rows) :] = rows
         return cls(
             variables=panel.coding.variables,
             rows=panel.rows,
@@ -160,15 +160,7 @@ def _domain_windows(windows: Windows) -> dict[str, int]:
 def _latest_domain(panel: Panel) -> tuple[int, ...]:
     if panel.domain is None:
         return ()
-    last = [rows[-1] for rows in _rows_of_series(panel)]
-    return tuple(panel.domain[last].tolist())
-
-
-def _rows_of_series(panel: Panel) -> list[npt.NDArray[np.int64]]:
-    """The rows of every series, in order."""
-    order = np.argsort(panel.series, kind="stable")
-    sizes = np.bincount(panel.series, minlength=len(panel.series_names))
-    return np.split(order, np.cumsum(sizes)[:-1])
+    return tuple(int(panel.domain[end - 1]) for _, end in panel.spans)
 
 
 def source_of(panel: Panel) -> dict[str, Any] | None:

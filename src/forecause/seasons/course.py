@@ -58,7 +58,7 @@ class TimeCourse:
         if not any(self.terms):
             return replace(left, course=self)
         values = new_array(left.values.shape, left.values.dtype)
-        for series, (first, end) in enumerate(series_spans(left)):
+        for series, (first, end) in enumerate(left.spans):
             place = positions_of(left, first, end)
             for rows in pieces((end - first, values.shape[1]), np.float64):
                 own = slice(first + rows.start, first + rows.stop)
@@ -70,7 +70,7 @@ class TimeCourse:
         """What time explains of the rows start .. end of a panel like the one it came from."""
         end = panel.rows if end is None else end
         explained = np.zeros((end - start, len(panel.variables)))
-        for series, (first, last) in enumerate(series_spans(panel)):
+        for series, (first, last) in enumerate(panel.spans):
             low, high = max(first, start), min(last, end)
             if low < high:
                 place = positions_of(panel, first, last)[low - first : high - first]
@@ -157,7 +157,7 @@ def time_taken_out(panel: Panel, config: Config) -> Panel:
     shifts = panel.domain is None and not fitting.regimes and not fitting.per_series
     levels = _last_levels(panel) if asked.difference else None
     left = differenced(panel) if asked.difference else panel
-    spans = series_spans(left)
+    spans = left.spans
     places = [positions_of(left, first, end) for first, end in spans]
     if left.filled is not None:  # what was filled says nothing about time
         left = replace(left, values=_emptied(left.values, left.filled))
@@ -185,13 +185,6 @@ def _emptied(values: npt.NDArray[Any], cells: npt.NDArray[np.bool_]) -> npt.NDAr
     for rows in pieces(values.shape, values.dtype):
         made[rows][cells[rows]] = np.nan
     return made
-
-
-def series_spans(panel: Panel) -> list[tuple[int, int]]:
-    """First row and end of every series; a series' rows stand together."""
-    names, first, count = np.unique(panel.series, return_index=True, return_counts=True)
-    spans = {int(n): (int(f), int(f + c)) for n, f, c in zip(names, first, count, strict=True)}
-    return [spans.get(series, (0, 0)) for series in range(len(panel.series_names))]
 
 
 def positions_of(panel: Panel, first: int, end: int) -> Index:
@@ -247,7 +240,7 @@ class SeasonSearch:
 
     def terms(self, series: int, season: Season, trend: TrendName) -> TimeTerms:
         """What time explains in one series."""
-        first, end = series_spans(self.panel)[series]
+        first, end = self.panel.spans[series]
         place, begin = self.places[series], 0
         rows, total = slice(first, end), int(place[-1]) + 1
         if total > MOST_EMPTY * len(place):  # look at the longest unbroken stretch alone
@@ -373,7 +366,7 @@ def differenced(panel: Panel) -> Panel:
 
 def _last_levels(panel: Panel) -> Array:
     """The last value of every number in every series, (series, column); NaN for labels."""
-    spans, numeric = series_spans(panel), panel.coding.numeric_columns
+    spans, numeric = panel.spans, panel.coding.numeric_columns
     levels = np.full((len(spans), len(panel.variables)), np.nan)
     for series, (first, end) in enumerate(spans):
         levels[series, numeric] = panel.values[end - 1][numeric] if end > first else 0.0
