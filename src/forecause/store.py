@@ -29,7 +29,6 @@ from forecause.bounded import (
 from forecause.config import Config
 from forecause.config.spec import ForecasterSpec, NotFetched, fetching
 from forecause.data.summary import DataSummary
-from forecause.data.variables import Label
 from forecause.diagnostics.finding import Finding
 from forecause.diagnostics.power import Power
 from forecause.diagnostics.regimes import Regimes
@@ -364,7 +363,7 @@ def _restore(
     shape = (len(graph.variables), len(graph.variables), graph.max_lag)
     arrays = _all_statistics(arrays, run.relevance.names, shape)
     saved.agree(run, graph, arrays, evidence)
-    data = _summary(about["data"], arrays)
+    data = _summary(run.data, arrays)
     named = {name: arrays[f"relevance.{name}"] for name in run.relevance.names}
     nll = about.get("nll", about.get("surprise"))
     forecast_shape = (graph.max_lag, len(data.columns))
@@ -386,15 +385,14 @@ def _restore(
     )
 
 
-def _summary(about: dict[str, Any], arrays: dict[str, Any]) -> DataSummary:
-    kept = about | {name: arrays[f"data.{name}"] for name in ARRAYS}
-    for name in ("variables", "series_names", "notes", "latest_domain"):
-        kept[name] = tuple(kept.get(name, ()))
-    kept["labels"] = tuple(
-        Label(one["name"], tuple(one["levels"]), one["first"]) for one in kept.get("labels", [])
-    )
-    kept["course"] = TimeCourse.from_json(kept["course"]) if kept.get("course") else None
-    return DataSummary(**_with_sample_domain(kept))
+def _summary(data: saved.SavedData, arrays: dict[str, Any]) -> DataSummary:
+    kept = dict(data) | {name: arrays[f"data.{name}"] for name in ARRAYS}
+    kept["source"] = data.source.model_dump() if data.source else None
+    kept["course"] = TimeCourse.from_json(dict(data.course)) if data.course else None
+    if kept["sample"].shape[2] > len(kept["mean"]):  # 0.1 kept the domain as a last column
+        codes = kept["sample"][:, -1, -1].astype(np.int64)
+        kept |= {"sample": kept["sample"][:, :, :-1], "sample_domain": tuple(codes.tolist())}
+    return DataSummary(**{field.name: kept[field.name] for field in fields(DataSummary)})
 
 
 def _forecaster(
@@ -402,15 +400,6 @@ def _forecaster(
 ) -> Forecaster:
     weights = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
     return rebuilt(described.kind, shape, described.settings, weights)
-
-
-def _with_sample_domain(kept: dict[str, Any]) -> dict[str, Any]:
-    """Older runs hold the domain of the sampled windows as a last column of the windows."""
-    sample = kept["sample"]
-    if sample.shape[2] > len(kept["mean"]):
-        domain = sample[:, -1, -1].astype(np.int64)
-        return {**kept, "sample": sample[:, :, :-1], "sample_domain": tuple(domain.tolist())}
-    return {**kept, "sample_domain": tuple(kept.get("sample_domain", ()))}
 
 
 def _columns(table: pd.DataFrame) -> dict[str, Any]:

@@ -8,12 +8,13 @@ are taken first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import TypeAdapter
 
 from forecause.config.thresholds import thresholds
 from forecause.data.gaps import expected
@@ -125,7 +126,7 @@ class TimeCourse:
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
         return {
-            "terms": [terms.to_json() for terms in self.terms],
+            "terms": [asdict(terms) for terms in self.terms],
             "weights": [weights.tolist() for weights in self.weights],
             "ends": list(self.ends),
             "levels": None if self.levels is None else np.nan_to_num(self.levels).tolist(),
@@ -133,13 +134,13 @@ class TimeCourse:
         }
 
     @classmethod
-    def from_json(cls, saved: dict[str, Any]) -> TimeCourse:
+    def from_json(cls, saved: Mapping[str, Any]) -> TimeCourse:
         """Back from `to_json`."""
         levels = None
         if saved["levels"] is not None:
             levels = np.where(saved["labels"], np.nan, np.array(saved["levels"], dtype=np.float64))
         return cls(
-            tuple(TimeTerms.from_json(terms) for terms in saved["terms"]),
+            TypeAdapter(tuple[TimeTerms, ...]).validate_python(saved["terms"]),
             tuple(np.array(weights, dtype=np.float64) for weights in saved["weights"]),
             tuple(saved["ends"]),
             levels,
