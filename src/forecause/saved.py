@@ -228,10 +228,8 @@ class SavedRun(Saved):
         _check_losses("losses", self.losses, self.data.variables)
         if self.nll is not None:
             _check_losses("nll", self.nll, self.data.variables)
-        if (
-            self.causal is not None
-            and tuple(self.causal.losses.get("variable", ())) != self.data.variables
-        ):
+        names = [*self.data.variables]
+        if self.causal is not None and self.causal.losses.get("variable") != names:
             raise ValueError("the losses of the causal forecaster are of other variables")
         if self.regimes and self.regimes.stretches[-1][0] > self.data.rows:
             raise ValueError("regimes begin after the last row")
@@ -484,9 +482,7 @@ def _check_losses(name: str, table: Mapping[str, list[Any]], variables: tuple[st
     missing = [column for column in ("variable", reference, "chosen") if column not in table]
     if missing:
         raise ValueError(f"{name} has no column {missing[0]!r}")
-    if tuple(table["variable"]) != variables or any(
-        len(c) != len(variables) for c in table.values()
-    ):
+    if table["variable"] != [*variables] or any(len(c) != len(variables) for c in table.values()):
         raise ValueError(f"{name} has not one row per variable")
     models = _check_numbers(name, table, "variable", "chosen")
     for chosen, row in zip(table["chosen"], range(len(variables)), strict=True):

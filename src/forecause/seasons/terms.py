@@ -33,9 +33,8 @@ class Cycle:
     harmonics: Annotated[int, Field(ge=1, le=MOST_HARMONICS)]
     growing: bool = False
     name: str = ""  # of a period that the calendar knows: "day"
-    parts: Annotated[int, Field(ge=0, le=MOST_HARMONICS)] = (
-        0  # of equal length with levels of their own: the days of a week
-    )
+    # of equal length with levels of their own: the days of a week
+    parts: Annotated[int, Field(ge=0, le=MOST_HARMONICS)] = 0
     shift: float = 0.0  # rows from the beginning of the first part to row 0
 
     @property
