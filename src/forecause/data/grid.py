@@ -60,7 +60,9 @@ class Every:
             return np.floor(time.astype(np.float64) / self.size).astype(np.int64)
         if self.unit == "months":
             return np.asarray(time.astype("datetime64[M]").astype(np.int64) // int(self.size))
-        return np.asarray(_nanoseconds(time) // int(self.size))
+        if time.dtype.kind == "M":
+            time = time.astype("datetime64[ns]") - MONDAY
+        return np.asarray(time.astype("timedelta64[ns]").astype(np.int64) // int(self.size))
 
     def times(self, steps: npt.NDArray[np.int64], like: Array) -> Array:
         """When these steps begin, of the type of the times `like`."""
@@ -78,12 +80,6 @@ class Every:
             raise InputError(f"The times are {have}: give every as something like {want}.")
         if self.unit == "months" and time.dtype.kind != "M":
             raise InputError("Months need dates, and the times are durations; use days.")
-
-
-def _nanoseconds(time: Array) -> npt.NDArray[np.int64]:
-    if time.dtype.kind == "M":
-        time = time.astype("datetime64[ns]") - MONDAY
-    return np.asarray(time.astype("timedelta64[ns]").astype(np.int64))
 
 
 @dataclass(frozen=True)

@@ -186,12 +186,6 @@ class Panel:
         """The values on one scale, shared by all windows of this panel."""
         return StandardTable(self.values, Scale(*self.moments))
 
-    def _observed_chunks(self) -> Iterator[npt.NDArray[Any]]:
-        """The values in pieces, with NaN where they were filled."""
-        assert self.filled is not None
-        parts = zip(chunks(self.values), chunks(self.filled), strict=True)
-        return (np.where(filled, np.nan, part) for part, filled in parts)
-
     def fingerprint(self) -> str:
         """A hash of values, names, series and domains: the same data, the same fingerprint.
 
@@ -201,7 +195,10 @@ class Panel:
         digest = hashlib.sha256(repr(names).encode())
         for codes in (self.starts, self.series, self.domain, self.explained):
             digest.update(b"" if codes is None else codes.astype(np.int64).tobytes())
-        for part in chunks(self.values) if self.filled is None else self._observed_chunks():
+        for rows in pieces(self.values.shape, np.float64):
+            part = self.values[rows]
+            if self.filled is not None:
+                part = np.where(self.filled[rows], np.nan, part)
             digest.update(np.ascontiguousarray(part, dtype=np.float64).tobytes())
         return digest.hexdigest()[:16]
 

@@ -196,15 +196,9 @@ def stacked(
         domain_names=tuple(domain_names),
         time=joined([part.time for part in parts]) if kinds else None,
         labels=labels,
-        explained=_joined_explained(parts),
+        explained=joined([p.explained for p in parts]) if parts[0].explained is not None else None,
     )
     return panel.with_changes(listed)
-
-
-def _joined_explained(parts: Sequence[Part]) -> npt.NDArray[np.bool_] | None:
-    if parts[0].explained is None:
-        return None
-    return np.asarray(joined([part.explained for part in parts]))
 
 
 def _gap_change(gaps: int) -> list[Change]:

@@ -96,6 +96,7 @@ class DataSummary:
         `fingerprint` is that of the data as read, if it differs from the panel's.
         """
         panel, sample = windows.panel, _sample(windows)
+        last = [] if panel.domain is None else [int(panel.domain[e - 1]) for _, e in panel.spans]
         latest = np.full((len(panel.spans), windows.max_lag, len(panel.variables)), np.nan)
         for place, (first, end) in enumerate(panel.spans):
             rows = panel.values[max(first, end - windows.max_lag) : end]
@@ -115,7 +116,7 @@ class DataSummary:
             sample=sample.rows.astype(np.float64),
             sample_domain=() if sample.domain is None else tuple(sample.domain.tolist()),
             domain_windows=_domain_windows(windows),
-            latest_domain=_latest_domain(panel),
+            latest_domain=tuple(last),
             source=source,
             labels=panel.labels,
             course=panel.course,
@@ -155,12 +156,6 @@ def _domain_windows(windows: Windows) -> dict[str, int]:
     names = windows.panel.domain_names
     counts = np.bincount(windows.panel.domain[windows.rows], minlength=len(names))
     return dict(zip(names, counts.tolist(), strict=True))
-
-
-def _latest_domain(panel: Panel) -> tuple[int, ...]:
-    if panel.domain is None:
-        return ()
-    return tuple(int(panel.domain[end - 1]) for _, end in panel.spans)
 
 
 def source_of(panel: Panel) -> dict[str, Any] | None:
