@@ -19,7 +19,7 @@ from forecause.forecast.outlook_fit import LEAST_ROWS, rolled
 from forecause.progress import QUIET, Progress
 from forecause.regression.autoregression import Autoregression
 from forecause.result import Result
-from forecause.seasons.course import differenced, positions_of, series_spans
+from forecause.seasons.course import differenced, positions_of
 from forecause.seasons.repeated import Season, naive_error, repeated, seasons_of
 from forecause.work_sharing import one_thread
 
@@ -226,7 +226,7 @@ def run_forecasts(found: Result, panel: Panel, rows: Rows, steps: int) -> Array:
     if found.config.forecasting.per_series:
         left = left.with_domain(left.series, left.series_names)
     told = rolled(found.causal.guarded, found.windows, left, rows, steps, DRAWS)
-    spans = series_spans(panel)
+    spans = panel.spans
     for case, row in enumerate(rows.tolist()):
         series = int(panel.series[row])
         if course is not None:

@@ -85,7 +85,8 @@ def write_folder(
     with _unfinished(place) as made:
         fill(made)
         _same_permissions(made, folder)
-        _reach_the_disk(made)
+        for file in (*made.iterdir(), made):
+            _sync(file)
         with locked(folder.parent):
             may_replace(folder)
             if folder.is_dir():
@@ -368,12 +369,6 @@ def _same_permissions(made: Path, folder: Path) -> None:
         file.chmod(0o666 & ~mask)
     if folder.is_dir():
         shutil.copymode(folder, made)
-
-
-def _reach_the_disk(made: Path) -> None:
-    for file in made.iterdir():
-        _sync(file)
-    _sync(made)
 
 
 def _sync(path: Path) -> None:

@@ -25,12 +25,13 @@ from pydantic import (
 
 from forecause.bounded import parse_json
 from forecause.config.options import DataOptions
+from forecause.data.variables import Label
 from forecause.errors import InputError
 from forecause.graph.lagged import LaggedGraph
+from forecause.seasons.terms import TimeTerms
 
 FORMAT = "forecause.run/1"
 
-MOST_HARMONICS = 10_000  # of a season, and of its parts
 MOST_ROWS = 10**9  # of data with regimes, which tell of every row
 NUMBERS = (  # columns of a run's edges; others may hold anything
     *("effect", "sign", "share", "confidence", "p_value", "q_value", "certainty", "stability"),
@@ -52,39 +53,10 @@ class Saved(BaseModel):
 Model = TypeVar("Model", bound=Saved)
 
 
-class SavedLabel(Saved):
-    """A variable of labels."""
-
-    name: StrictStr
-    levels: list[StrictStr] = Field(min_length=1)
-    first: NonNegativeInt
-
-
-class SavedCycle(Saved):
-    """A period in rows, with its harmonics."""
-
-    period: FiniteFloat = Field(ge=2)
-    harmonics: int = Field(ge=1, le=MOST_HARMONICS)
-    growing: bool
-    name: StrictStr
-    parts: int = Field(default=0, ge=0, le=MOST_HARMONICS)
-    shift: FiniteFloat = 0.0
-
-
-class SavedTerms(Saved):
-    """What time explains in one series."""
-
-    rows: NonNegativeInt
-    cycles: list[SavedCycle]
-    knots: list[FiniteFloat]
-    shifts: list[NonNegativeInt]
-    odd_days: list[tuple[int, int]] = []
-
-
 class SavedTimeCourse(Saved):
     """What time explained of every column and was taken out."""
 
-    terms: list[SavedTerms] = Field(min_length=1)
+    terms: tuple[TimeTerms, ...] = Field(min_length=1)
     weights: list[list[list[FiniteFloat]]]
     ends: list[NonNegativeInt]
     levels: list[list[FiniteFloat]] | None
@@ -105,19 +77,19 @@ class SavedSource(Saved):
 class SavedData(Saved):
     """What is remembered of the data, but for its arrays."""
 
-    variables: list[StrictStr] = Field(min_length=1)
+    variables: tuple[StrictStr, ...] = Field(min_length=1)
     rows: NonNegativeInt
     windows: NonNegativeInt
     missing_share: Share
     lost_share: Share
-    series_names: list[StrictStr] = Field(min_length=1)
-    notes: list[StrictStr]
+    series_names: tuple[StrictStr, ...] = Field(min_length=1)
+    notes: tuple[StrictStr, ...]
     fingerprint: StrictStr
     domain_windows: dict[str, NonNegativeInt] = {}
-    latest_domain: list[NonNegativeInt] = []
-    sample_domain: list[NonNegativeInt] = []
+    latest_domain: tuple[NonNegativeInt, ...] = ()
+    sample_domain: tuple[NonNegativeInt, ...] = ()
     source: SavedSource | None = None
-    labels: list[SavedLabel] = []
+    labels: tuple[Label, ...] = ()
     course: SavedTimeCourse | None = None
 
 
@@ -256,7 +228,8 @@ class SavedRun(Saved):
         _check_losses("losses", self.losses, self.data.variables)
         if self.nll is not None:
             _check_losses("nll", self.nll, self.data.variables)
-        if self.causal is not None and self.causal.losses.get("variable") != self.data.variables:
+        names = [*self.data.variables]
+        if self.causal is not None and self.causal.losses.get("variable") != names:
             raise ValueError("the losses of the causal forecaster are of other variables")
         if self.regimes and self.regimes.stretches[-1][0] > self.data.rows:
             raise ValueError("regimes begin after the last row")
@@ -393,7 +366,7 @@ def agree(
 ) -> None:
     """Refuse files that are whole by themselves but do not belong together."""
     names = run.data.variables
-    if list(graph.variables) != names:
+    if graph.variables != names:
         raise InputError("graph.json and run.json name other variables")
     lags, series = graph.max_lag, len(run.data.series_names)
     levels = {label.name: len(label.levels) for label in run.data.labels}
@@ -435,7 +408,7 @@ def _with_codes(data: SavedData, codes: Array) -> SavedData:
     """The domains of the sample as version 0.1 wrote them."""
     if not ((codes >= 0) & (codes < 2**31) & (codes == np.floor(codes))).all():
         raise InputError("model.safetensors: data.sample holds domains that are no whole numbers")
-    return data.model_copy(update={"sample_domain": codes.astype(np.int64).tolist()})
+    return data.model_copy(update={"sample_domain": tuple(codes.astype(np.int64).tolist())})
 
 
 def _check_labels(data: SavedData) -> None:
@@ -503,13 +476,13 @@ def _check_numbers(name: str, table: Mapping[str, list[Any]], *but: str) -> list
     return columns
 
 
-def _check_losses(name: str, table: Mapping[str, list[Any]], variables: list[str]) -> None:
+def _check_losses(name: str, table: Mapping[str, list[Any]], variables: tuple[str, ...]) -> None:
     """A table of losses has a row per variable, numbers, and a chosen column that exists."""
     reference = "mean" if name == "nll" else "naive"
     missing = [column for column in ("variable", reference, "chosen") if column not in table]
     if missing:
         raise ValueError(f"{name} has no column {missing[0]!r}")
-    if table["variable"] != variables or any(len(c) != len(variables) for c in table.values()):
+    if table["variable"] != [*variables] or any(len(c) != len(variables) for c in table.values()):
         raise ValueError(f"{name} has not one row per variable")
     models = _check_numbers(name, table, "variable", "chosen")
     for chosen, row in zip(table["chosen"], range(len(variables)), strict=True):

@@ -29,7 +29,6 @@ from forecause.bounded import (
 from forecause.config import Config
 from forecause.config.spec import ForecasterSpec, NotFetched, fetching
 from forecause.data.summary import DataSummary
-from forecause.data.variables import Label
 from forecause.diagnostics.finding import Finding
 from forecause.diagnostics.power import Power
 from forecause.diagnostics.regimes import Regimes
@@ -37,7 +36,6 @@ from forecause.discovery import Discovery
 from forecause.errors import InputError
 from forecause.files import current, examine_output, write_folder
 from forecause.forecast.causal import Causal
-from forecause.forecast.forecaster import Forecaster
 from forecause.forecast.members import rebuilt
 from forecause.graph.axes import labelled_together
 from forecause.graph.json_format import MOST_SCORES, parse_graph
@@ -210,7 +208,9 @@ def load_run(folder: Path, fetch: bool = False) -> Discovery:
     except MemoryError:
         raise
     except Exception as error:  # what a damaged file leads to is without end
-        raise _damaged(folder, error, version) from None
+        by = f" (written by forecause {str(version)[:20]})" if version else ""
+        said = f"The saved run {_named(folder)}{by} is damaged: {_first_line(error)}."
+        raise InputError(said) from None
 
 
 class _NoRun(InputError):
@@ -270,11 +270,6 @@ def _is_folder(path: Path) -> bool:
         return path.is_dir()
     except (OSError, ValueError):
         return False
-
-
-def _damaged(folder: Path, error: Exception, version: Any) -> InputError:
-    by = f" (written by forecause {str(version)[:20]})" if version else ""
-    return InputError(f"The saved run {_named(folder)}{by} is damaged: {_first_line(error)}.")
 
 
 def _named(path: Path) -> str:
@@ -359,16 +354,23 @@ def _restore(
             raise InputError(f"{name} does not belong to this {RUN}: it was changed or mixed up")
     tensors = load_arrays(contents[MODEL])
     graph = parse_graph(contents[GRAPH].decode("utf-8"), GRAPH)
-    evidence, shown = _evidence(contents.get(EVIDENCE))
+    evidence, shown = saved.SavedEvidence(), dict[str, Any]()  # without, the page is shorter
+    if EVIDENCE in contents:
+        evidence, shown = saved.read(saved.SavedEvidence, EVIDENCE, contents[EVIDENCE])
+    power = None
+    if POWER in contents:
+        power = Power.from_dict(saved.read(saved.SavedPower, POWER, contents[POWER])[1])
     arrays = {k: v for k, v in tensors.items() if not k.startswith("model.")}
     shape = (len(graph.variables), len(graph.variables), graph.max_lag)
     arrays = _all_statistics(arrays, run.relevance.names, shape)
     saved.agree(run, graph, arrays, evidence)
-    data = _summary(about["data"], arrays)
+    data = _summary(run.data, arrays)
     named = {name: arrays[f"relevance.{name}"] for name in run.relevance.names}
     nll = about.get("nll", about.get("surprise"))
     forecast_shape = (graph.max_lag, len(data.columns))
-    forecaster = _forecaster(run.forecaster, forecast_shape, tensors)
+    weights = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
+    settings = run.forecaster.settings
+    forecaster = rebuilt(run.forecaster.kind, forecast_shape, settings, weights)
     saved.check_forecaster(forecaster, run.data)
     return Discovery(
         graph=graph,
@@ -381,36 +383,19 @@ def _restore(
         data=data,
         evidence=shown,
         findings=tuple(map(Finding.from_json, about.get("alerts", []))),
-        measured_power=_power(contents.get(POWER)),
+        measured_power=power,
         regimes=Regimes.from_dict(about["regimes"], data.rows) if run.regimes else None,
     )
 
 
-def _summary(about: dict[str, Any], arrays: dict[str, Any]) -> DataSummary:
-    kept = about | {name: arrays[f"data.{name}"] for name in ARRAYS}
-    for name in ("variables", "series_names", "notes", "latest_domain"):
-        kept[name] = tuple(kept.get(name, ()))
-    kept["labels"] = tuple(
-        Label(one["name"], tuple(one["levels"]), one["first"]) for one in kept.get("labels", [])
-    )
-    kept["course"] = TimeCourse.from_json(kept["course"]) if kept.get("course") else None
-    return DataSummary(**_with_sample_domain(kept))
-
-
-def _forecaster(
-    described: saved.SavedForecaster, shape: tuple[int, int], tensors: Arrays
-) -> Forecaster:
-    weights = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
-    return rebuilt(described.kind, shape, described.settings, weights)
-
-
-def _with_sample_domain(kept: dict[str, Any]) -> dict[str, Any]:
-    """Older runs hold the domain of the sampled windows as a last column of the windows."""
-    sample = kept["sample"]
-    if sample.shape[2] > len(kept["mean"]):
-        domain = sample[:, -1, -1].astype(np.int64)
-        return {**kept, "sample": sample[:, :, :-1], "sample_domain": tuple(domain.tolist())}
-    return {**kept, "sample_domain": tuple(kept.get("sample_domain", ()))}
+def _summary(data: saved.SavedData, arrays: dict[str, Any]) -> DataSummary:
+    kept = dict(data) | {name: arrays[f"data.{name}"] for name in ARRAYS}
+    kept["source"] = data.source.model_dump() if data.source else None
+    kept["course"] = TimeCourse.from_json(dict(data.course)) if data.course else None
+    if kept["sample"].shape[2] > len(kept["mean"]):  # 0.1 kept the domain as a last column
+        codes = kept["sample"][:, -1, -1].astype(np.int64)
+        kept |= {"sample": kept["sample"][:, :, :-1], "sample_domain": tuple(codes.tolist())}
+    return DataSummary(**{field.name: kept[field.name] for field in fields(DataSummary)})
 
 
 def _columns(table: pd.DataFrame) -> dict[str, Any]:
@@ -427,19 +412,6 @@ def _table(columns: dict[str, Any]) -> pd.DataFrame:
     table = pd.DataFrame(columns).set_index("variable")
     numbers = [name for name in table if name != "chosen"]
     return table.astype(dict.fromkeys(numbers, float))
-
-
-def _evidence(content: bytes | None) -> tuple[saved.SavedEvidence, dict[str, Any]]:
-    """What the page shows; a run without it has a shorter page."""
-    if content is None:
-        return saved.SavedEvidence(), {}
-    return saved.read(saved.SavedEvidence, EVIDENCE, content)
-
-
-def _power(content: bytes | None) -> Power | None:
-    if content is None:
-        return None
-    return Power.from_dict(saved.read(saved.SavedPower, POWER, content)[1])
 
 
 def _doubles(values: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import forecause as fc
-from forecause.data.counters import without_counters
+from forecause.data.cleaning import without_counters
 from forecause.data.tables import plain_rows
 
 ROWS = 40

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from forecause.data import Panel
-from forecause.data.panel import CHUNK
+from forecause.data.scratch import PIECE
 from forecause.errors import InputError
 
 
@@ -59,7 +59,7 @@ def test_columns_that_differ_in_one_value_are_not_the_same():
 
 
 def test_an_infinite_value_is_found_in_any_chunk():
-    values = np.tile(noise(2, 2), (CHUNK // 4 + 500, 1))
+    values = np.tile(noise(2, 2), (PIECE // 32 + 500, 1))
     values[-2, 0] = np.inf
     with pytest.raises(InputError, match=f"row {len(values) - 1};"):
         panel(values)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import forecause as fc
-from forecause.config import parse_budget
+from forecause.config.options import parse_budget
 from forecause.errors import InputError
 from forecause.forecast.linear import Linear
 from forecause.networks.settings import MLP, DeepTransformer, Transformer

@@ -128,7 +128,8 @@ def test_days_unlike_their_weekday_are_found_and_no_others() -> None:
     assert find_time_terms(values + normal, hours(rows)).odd_days == ()
     terms = find_time_terms(values + sunday, hours(rows))
     assert terms.odd_days == tuple((24 * place, 24 * place + 24) for place in free)
-    assert TimeTerms.from_json(terms.to_json()) == terms
+    course = TimeCourse((terms,), (), (rows,))
+    assert TimeCourse.from_json(course.to_json()).terms == (terms,)
     assert terms.words[-1] == "3 days that are unlike their weekday, such as holidays"
 
 

@@ -74,9 +74,8 @@ class ForecastOptions(Settings):
     held_out: float = Field(default=0.2, ge=0.01, lt=0.9)  # the last share of every series
     cross_fit: int = Field(default=0, ge=0, le=20)  # models on disjoint parts of time; 0: one
     domain_input: bool = True  # False: the forecaster must tell the domains apart from the past
-    regimes: Literal["auto"] | Annotated[int, Field(ge=1, le=100)] | None = (
-        None  # look for unknown regimes; how many
-    )
+    # look for unknown regimes; how many
+    regimes: Literal["auto"] | Annotated[int, Field(ge=1, le=100)] | None = None
     per_series: bool = False  # a graph for every series besides that of all
 
 

@@ -25,15 +25,8 @@ OF_READ = (
     *("columns", "exclude", "encoding", "sheet", "counter"),
 )
 OF_CONFIG = (
-    "trend",
-    "difference",
-    "head",
-    "weights",
-    "held_out",
-    "cross_fit",
-    "domain_input",
-    "per_series",
-    "thresholds",
+    *("trend", "difference", "head", "weights", "held_out"),
+    *("cross_fit", "domain_input", "per_series", "thresholds"),
 )
 OF_RULE = ("k", "by")
 # Where the options of `discover` before version 0.3 went, by what to write instead.
@@ -51,14 +44,8 @@ FLAGS = (
     *("forecaster", "preset", "weights", "regimes", "readout", "select", "k", "fdr"),
     *("forbid", "require", "seed", "device", "budget"),
 )
-BY_COMMA = (
-    "labels",
-    "missing",
-    "season",
-    "columns",
-    "exclude",
-    "counter",
-)  # several values in one text
+# Several values in one text.
+BY_COMMA = ("labels", "missing", "season", "columns", "exclude", "counter")
 RULES = {"top-k": "TopK", "global-top-k": "GlobalTopK"}
 
 

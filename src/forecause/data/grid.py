@@ -11,8 +11,9 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from forecause.config import HowName
+from forecause.config.spec import HowName
 from forecause.errors import InputError
 
 Array = npt.NDArray[Any]
@@ -59,7 +60,9 @@ class Every:
             return np.floor(time.astype(np.float64) / self.size).astype(np.int64)
         if self.unit == "months":
             return np.asarray(time.astype("datetime64[M]").astype(np.int64) // int(self.size))
-        return np.asarray(_nanoseconds(time) // int(self.size))
+        if time.dtype.kind == "M":
+            time = time.astype("datetime64[ns]") - MONDAY
+        return np.asarray(time.astype("timedelta64[ns]").astype(np.int64) // int(self.size))
 
     def times(self, steps: npt.NDArray[np.int64], like: Array) -> Array:
         """When these steps begin, of the type of the times `like`."""
@@ -79,12 +82,6 @@ class Every:
             raise InputError("Months need dates, and the times are durations; use days.")
 
 
-def _nanoseconds(time: Array) -> npt.NDArray[np.int64]:
-    if time.dtype.kind == "M":
-        time = time.astype("datetime64[ns]") - MONDAY
-    return np.asarray(time.astype("timedelta64[ns]").astype(np.int64))
-
-
 @dataclass(frozen=True)
 class Groups:
     """Rows that become one: each of `count` new rows is made of the rows of one group."""
@@ -98,43 +95,24 @@ class Groups:
         return np.flatnonzero(np.diff(self.of_row, prepend=-1))
 
     def merged(self, values: Array, how: HowName = "mean") -> Array:
-        """Values (row, ...) with one row per group; NaN where nothing is known."""
-        known = ~np.isnan(values)
-        if how == "last":
-            made = self._last(values, known)
-        else:
-            total = np.add.reduceat(np.where(known, values, 0.0), self.first, axis=0)
-            number = np.add.reduceat(known.astype(np.float64), self.first, axis=0)
-            with np.errstate(invalid="ignore", divide="ignore"):
-                made = np.where(number > 0, total / (number if how == "mean" else 1.0), np.nan)
-        return self._spread(made.astype(values.dtype), np.nan)
+        """Values (row, column) with one row per group; NaN where nothing is known."""
+        groups = pd.DataFrame(values).groupby(self.of_row)
+        made = groups.sum(min_count=1) if how == "sum" else groups.agg(how)
+        return made.reindex(range(self.count)).to_numpy(values.dtype)
 
-    def last_code(self, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The last code (row,) that is not -1 of each group; -1 where there is none."""
-        return self._spread(self._last(codes, codes >= 0), -1)
-
-    def last_code_forward_filled(self, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The last code of each group; one without rows has that of the group before it."""
-        holders = self.of_row[self.first]
-        before = np.searchsorted(holders, np.arange(self.count), side="right") - 1
-        return np.asarray(self._last(codes, codes >= 0)[before])
+    def last_code(
+        self, codes: npt.NDArray[np.int64], carried: bool = False
+    ) -> npt.NDArray[np.int64]:
+        """The last code (row,) that is not -1 of each group; -1 where there is none, or, if
+        `carried`, that of the group before it."""
+        known = pd.Series(codes).where(codes >= 0)
+        made = known.groupby(self.of_row).last().reindex(range(self.count))
+        return (made.ffill() if carried else made).fillna(-1).to_numpy(np.int64)
 
     def all_true(self, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """Whether all rows of a group are True; False where there are none."""
-        return self._spread(np.logical_and.reduceat(chosen, self.first), False)
-
-    def _last(self, values: Array, known: npt.NDArray[np.bool_]) -> Array:
-        rows = np.arange(len(values)).reshape(-1, *[1] * (values.ndim - 1))
-        place = np.maximum.reduceat(np.where(known, rows, -1), self.first, axis=0)
-        latest = np.take_along_axis(values, np.maximum(place, 0), axis=0)
-        return np.where(place >= 0, latest, np.nan if values.dtype.kind == "f" else -1)
-
-    def _spread(self, made: Array, empty: Any) -> Array:
-        if len(made) == self.count:
-            return made
-        every = np.full((self.count, *made.shape[1:]), empty, dtype=made.dtype)
-        every[self.of_row[self.first]] = made
-        return every
+        made = pd.Series(chosen).groupby(self.of_row).all()
+        return made.reindex(range(self.count), fill_value=False).to_numpy(bool)
 
 
 def on_grid(every: Every, time: Array, series: Array) -> tuple[Groups, Array, Array]:

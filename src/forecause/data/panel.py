@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy.typing as npt
 from forecause.config.options import ReadingOptions, normalised
 from forecause.config.spelling import refuse_unknown
 from forecause.data.findings import Change, Problems
-from forecause.data.scratch import joined
+from forecause.data.scratch import joined, pieces
 from forecause.data.standardised import Scale, StandardTable
 from forecause.data.variables import Label, Variables
 from forecause.errors import InputError
@@ -22,7 +23,6 @@ from forecause.errors import InputError
 if TYPE_CHECKING:
     from forecause.seasons.course import TimeCourse
 
-CHUNK = 1 << 20  # values looked at together, so that a mapped file is never loaded whole
 SMALLEST, LARGEST = 1e-100, 1e100  # a smaller spread or larger size cannot be squared safely
 
 
@@ -151,24 +151,33 @@ class Panel:
     @property
     def missing_share(self) -> float:
         """Share of the values that are missing; filled ones count, for they were."""
-        missing = sum(int(np.isnan(part).sum()) for part in self.chunks())
+        missing = sum(int(np.isnan(part).sum()) for part in chunks(self.values))
         missing += 0 if self.filled is None else int(self.filled.sum())
         return missing / self.values.size
 
     @cached_property
+    def spans(self) -> list[tuple[int, int]]:
+        """First row and end of every series; a series' rows stand together."""
+        spans = [(0, 0)] * len(self.series_names)
+        edges = np.flatnonzero(np.diff(self.series, prepend=-1, append=-1))
+        for first, end in pairwise(edges.tolist()):
+            spans[int(self.series[first])] = (first, end)
+        return spans
+
+    @cached_property
     def incomplete(self) -> npt.NDArray[np.bool_]:
         """Where a row (row,) lacks a value."""
-        return np.concatenate([np.isnan(part).any(1) for part in self.chunks()])
+        return np.concatenate([np.isnan(part).any(1) for part in chunks(self.values)])
 
     @cached_property
     def moments(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Mean and standard deviation (column,) over all rows, missing values left out."""
         count, total, square = (np.zeros(len(self.variables)) for _ in range(3))
-        for part in self.chunks():
+        for part in chunks(self.values):
             count += np.isfinite(part).sum(0)
             total += _known_sum(part)
         mean = total / count
-        for part in self.chunks():
+        for part in chunks(self.values):
             square += _known_sum((part - mean) ** 2)
         return mean, np.sqrt(square / count)
 
@@ -176,16 +185,6 @@ class Panel:
     def standardised(self) -> StandardTable:
         """The values on one scale, shared by all windows of this panel."""
         return StandardTable(self.values, Scale(*self.moments))
-
-    def chunks(self) -> Iterator[npt.NDArray[Any]]:
-        """The values in pieces of about CHUNK values, cut between rows."""
-        return chunks(self.values)
-
-    def _observed_chunks(self) -> Iterator[npt.NDArray[Any]]:
-        """The values in pieces, with NaN where they were filled."""
-        assert self.filled is not None
-        parts = zip(chunks(self.values), chunks(self.filled), strict=True)
-        return (np.where(filled, np.nan, part) for part, filled in parts)
 
     def fingerprint(self) -> str:
         """A hash of values, names, series and domains: the same data, the same fingerprint.
@@ -196,15 +195,17 @@ class Panel:
         digest = hashlib.sha256(repr(names).encode())
         for codes in (self.starts, self.series, self.domain, self.explained):
             digest.update(b"" if codes is None else codes.astype(np.int64).tobytes())
-        for part in chunks(self.values) if self.filled is None else self._observed_chunks():
+        for rows in pieces(self.values.shape, np.float64):
+            part = self.values[rows]
+            if self.filled is not None:
+                part = np.where(self.filled[rows], np.nan, part)
             digest.update(np.ascontiguousarray(part, dtype=np.float64).tobytes())
         return digest.hexdigest()[:16]
 
 
 def chunks(values: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
-    """Pieces of a (row, variable) array of about CHUNK values, cut between rows."""
-    step = max(1, CHUNK // max(values.shape[1], 1))
-    return (values[i : i + step] for i in range(0, len(values), step))
+    """Pieces of a (row, variable) array, so that a mapped file is never loaded whole."""
+    return (values[rows] for rows in pieces(values.shape, np.float64))
 
 
 def _known_sum(part: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

@@ -13,8 +13,12 @@ from forecause.advice import Advice
 from forecause.config.options import ReadingOptions
 from forecause.config.spec import HowName
 from forecause.data.cells import LabelColumn, coded, label_codes, read_labels
-from forecause.data.cleaning import doubtful_values, with_missing, without_constants
-from forecause.data.counters import without_counters
+from forecause.data.cleaning import (
+    doubtful_values,
+    with_missing,
+    without_constants,
+    without_counters,
+)
 from forecause.data.findings import Change, Problems, counted
 from forecause.data.grid import Every, Groups, on_grid
 from forecause.data.panel import Panel, check_finite
@@ -71,7 +75,7 @@ class Part:
             values=groups.merged(self.values, how),
             series=series,
             time=time,
-            domain=None if self.domain is None else groups.last_code_forward_filled(self.domain),
+            domain=None if self.domain is None else groups.last_code(self.domain, carried=True),
             labels=labels,
             explained=None if self.explained is None else groups.all_true(self.explained),
         )
@@ -192,15 +196,9 @@ def stacked(
         domain_names=tuple(domain_names),
         time=joined([part.time for part in parts]) if kinds else None,
         labels=labels,
-        explained=_joined_explained(parts),
+        explained=joined([p.explained for p in parts]) if parts[0].explained is not None else None,
     )
     return panel.with_changes(listed)
-
-
-def _joined_explained(parts: Sequence[Part]) -> npt.NDArray[np.bool_] | None:
-    if parts[0].explained is None:
-        return None
-    return np.asarray(joined([part.explained for part in parts]))
 
 
 def _gap_change(gaps: int) -> list[Change]:

@@ -46,13 +46,10 @@ def timing(panel: Panel) -> Timing:
         kind = "numbers"
     step = float(f"{np.median(steps):.9g}") if len(steps) else None
     freq = _calendar(panel) if panel.time.dtype.kind == "M" else None
-    return {
-        "kind": kind,
-        "step": step,
-        "freq": freq,
-        "months": _months(freq),
-        "ends": _ends(panel),
-    }
+    code = CODE.match(freq) if freq is not None else None
+    months = MONTHS[code[2]] * int(code[1] or 1) if code else None
+    ends = [_plain(panel.time[end - 1]) if end else None for _, end in panel.spans]
+    return {"kind": kind, "step": step, "freq": freq, "months": months, "ends": ends}
 
 
 def sampling_text(time: Timing) -> str:
@@ -129,23 +126,6 @@ def _calendar(panel: Panel) -> str | None:
         except (TypeError, ValueError):  # too few, or not in order
             return None
     return getattr(code, "freqstr", code)
-
-
-def _months(freq: str | None) -> int | None:
-    if freq is None:
-        return None
-    match = CODE.match(freq)
-    return MONTHS[match[2]] * int(match[1] or 1) if match else None
-
-
-def _ends(panel: Panel) -> list[str | float | None]:
-    """The last time of every series, whose rows stand together."""
-    assert panel.time is not None
-    last = np.flatnonzero(np.diff(panel.series, append=-1))
-    ends: list[str | float | None] = [None] * len(panel.series_names)
-    for row in last.tolist():
-        ends[int(panel.series[row])] = _plain(panel.time[row])
-    return ends
 
 
 def _plain(moment: Any) -> str | float | None:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
-from forecause.data.sources.stored import StoredRows
+from forecause.data.sources.parquet import StoredRows
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]

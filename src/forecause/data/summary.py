@@ -96,10 +96,11 @@ class DataSummary:
         `fingerprint` is that of the data as read, if it differs from the panel's.
         """
         panel, sample = windows.panel, _sample(windows)
-        ends = [rows[-windows.max_lag :] for rows in _rows_of_series(panel)]
-        latest = np.full((len(ends), windows.max_lag, len(panel.variables)), np.nan)
-        for place, rows in enumerate(ends):
-            latest[place, windows.max_lag - len(rows) :] = panel.values[rows]
+        last = [] if panel.domain is None else [int(panel.domain[e - 1]) for _, e in panel.spans]
+        latest = np.full((len(panel.spans), windows.max_lag, len(panel.variables)), np.nan)
+        for place, (first, end) in enumerate(panel.spans):
+            rows = panel.values[max(first, end - windows.max_lag) : end]
+            latest[place, windows.max_lag - len(rows) :] = rows
         return cls(
             variables=panel.coding.variables,
             rows=panel.rows,
@@ -115,7 +116,7 @@ class DataSummary:
             sample=sample.rows.astype(np.float64),
             sample_domain=() if sample.domain is None else tuple(sample.domain.tolist()),
             domain_windows=_domain_windows(windows),
-            latest_domain=_latest_domain(panel),
+            latest_domain=tuple(last),
             source=source,
             labels=panel.labels,
             course=panel.course,
@@ -155,20 +156,6 @@ def _domain_windows(windows: Windows) -> dict[str, int]:
     names = windows.panel.domain_names
     counts = np.bincount(windows.panel.domain[windows.rows], minlength=len(names))
     return dict(zip(names, counts.tolist(), strict=True))
-
-
-def _latest_domain(panel: Panel) -> tuple[int, ...]:
-    if panel.domain is None:
-        return ()
-    last = [rows[-1] for rows in _rows_of_series(panel)]
-    return tuple(panel.domain[last].tolist())
-
-
-def _rows_of_series(panel: Panel) -> list[npt.NDArray[np.int64]]:
-    """The rows of every series, in order."""
-    order = np.argsort(panel.series, kind="stable")
-    sizes = np.bincount(panel.series, minlength=len(panel.series_names))
-    return np.split(order, np.cumsum(sizes)[:-1])
 
 
 def source_of(panel: Panel) -> dict[str, Any] | None:

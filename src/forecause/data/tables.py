@@ -17,8 +17,7 @@ from forecause.config.options import ReadingOptions
 from forecause.config.spec import GapsName, HowName
 from forecause.config.spelling import with_known_names
 from forecause.data.cells import label_codes, level_text
-from forecause.data.cleaning import left_out_columns
-from forecause.data.counters import rate
+from forecause.data.cleaning import left_out_columns, rate
 from forecause.data.findings import Change, Problems, counted
 from forecause.data.gaps import expected, interpolated
 from forecause.data.grid import Every
@@ -310,17 +309,14 @@ def _with_columns(table: RawTable, asked: ReadingOptions) -> RawTable:
 def _check_same_columns(labels: Sequence[str], tables: Sequence[RawTable]) -> None:
     for label, table in zip(labels[1:], tables[1:], strict=True):
         for one, other, lacking in ((tables[0], table, label), (table, tables[0], labels[0])):
-            absent = [name for name in (*one.names, *one.beside) if not _has(other, name)]
+            there = (*other.names, *other.beside)
+            absent = [name for name in (*one.names, *one.beside) if name not in there]
             if absent:
                 having = labels[0] if lacking == label else label
                 raise InputError(
                     f"All series must have the same columns, but {lacking!r} has no column "
                     f"{absent[0]!r}, which {having!r} has."
                 )
-
-
-def _has(table: RawTable, name: str) -> bool:
-    return name in table.names or name in table.beside
 
 
 def _check_roles(table: RawTable, roles: ReadingOptions) -> None:

@@ -58,8 +58,8 @@ class Label:
     """A variable of labels: its levels are neighbouring columns of a panel, 1 where they hold."""
 
     name: str
-    levels: tuple[str, ...]
-    first: int  # its first column
+    levels: Annotated[tuple[str, ...], Field(min_length=1)]
+    first: NonNegativeInt  # its first column
 
     @property
     def columns(self) -> Index:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forecause.data.panel import Panel
-from forecause.data.sources.stored import origin_of
+from forecause.data.sources.parquet import origin_of
 from forecause.data.standardised import Scale, StandardTable, follow, is_mapped
 from forecause.errors import InputError
 
@@ -101,10 +101,12 @@ class Windows:
     @property
     def lost_share(self) -> float:
         """Share of the panel's possible windows that missing values or gaps took away."""
-        lengths = np.bincount(self.panel.series)
-        possible = int(np.maximum(lengths - self.max_lag, 0).sum())
-        if self.panel.explained is not None:
-            possible = int(self.panel.explained[_place_in_series(self.panel) >= self.max_lag].sum())
+        late = [slice(first + self.max_lag, end) for first, end in self.panel.spans]
+        explained = self.panel.explained
+        if explained is None:
+            possible = sum(max(0, rows.stop - rows.start) for rows in late)
+        else:
+            possible = sum(int(explained[rows].sum()) for rows in late)
         return 1 - len(_target_rows(self.panel, self.max_lag)) / max(possible, 1)
 
     @property
@@ -245,13 +247,6 @@ def _target_rows(panel: Panel, max_lag: int) -> Index:
     """The last rows of all windows that can be used."""
     rows = _complete_rows(panel, max_lag)
     return rows if panel.explained is None else rows[panel.explained[rows]]
-
-
-def _place_in_series(panel: Panel) -> Index:
-    """The number of each row within its series, from 0; a series' rows stand together."""
-    first = np.flatnonzero(np.diff(panel.series, prepend=-1))
-    lengths = np.diff(np.append(first, panel.rows))
-    return np.arange(panel.rows) - np.repeat(first, lengths)
 
 
 def _complete_rows(panel: Panel, max_lag: int) -> Index:

@@ -18,7 +18,7 @@ from forecause.diagnostics.finding import Finding, Gravity, into, listed
 from forecause.regression.least_squares import KnownFeatures, pseudo_inverse
 from forecause.regression.moments import BATCH, Moments, unexplained
 from forecause.regression.residuals import Residuals
-from forecause.seasons.course import positions_of, series_spans
+from forecause.seasons.course import positions_of
 
 BLOCKS = 10  # per half; how much they differ says how much a half's mean varies by chance
 ROWS_PER_BLOCK = 10
@@ -298,7 +298,7 @@ def _phases(windows: Windows) -> Iterator[tuple[str, Index]]:
     if course is None:
         return
     position = np.zeros(windows.panel.rows)
-    for first, end in series_spans(windows.panel):
+    for first, end in windows.panel.spans:
         position[first:end] = positions_of(windows.panel, first, end)
     place = position[windows.rows]
     for cycle in max(course.terms, key=lambda terms: terms.rows).cycles:

@@ -23,7 +23,6 @@ from forecause.result import Result
 from forecause.seasons.course import (
     differenced,
     positions_of,
-    series_spans,
     time_taken_out,
 )
 
@@ -171,7 +170,7 @@ def _off_their_value(read: Panel, apart: dict[str, Array]) -> dict[str, Array]:
 
 
 def _last_place(read: Panel) -> int:
-    first, end = series_spans(read)[-1]
+    first, end = read.spans[-1]
     return int(positions_of(read, first, end)[-1])
 
 
@@ -179,7 +178,7 @@ def _places(read: Panel, time: Time | None, rows: int) -> Index | None:
     """Where rows of other data stand in the last series, in steps; None where that is unknown."""
     if time is None or read.time is None or time.dtype.kind != read.time.dtype.kind:
         return None
-    first, end = series_spans(read)[-1]
+    first, end = read.spans[-1]
     own = read.time[first:end]
     if own.dtype.kind == "M":
         own, time = (part.astype("datetime64[ns]").astype(np.int64) for part in (own, time))

@@ -22,7 +22,7 @@ from forecause.forecast.causal import Causal, CausalForecaster
 from forecause.forecast.follower import Follower, final_path, history_before
 from forecause.forecast.forecaster import roll
 from forecause.forecast.outlook import QUANTILE, SMOOTHING, Outlook
-from forecause.seasons.course import TimeCourse, positions_of, series_spans, time_taken_out
+from forecause.seasons.course import TimeCourse, positions_of, time_taken_out
 from forecause.seasons.repeated import seasons_of
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class _Part:
             return []
         found = []
         _, late = windows.split(config.forecasting.held_out)
-        for series, (begin, end) in enumerate(series_spans(read)):
+        for series, (begin, end) in enumerate(read.spans):
             if end <= begin:
                 continue
             history = history_before(read, end)
@@ -123,7 +123,7 @@ class _Model:
         found = rolled(self.forecaster, self.windows, panel, rows, steps)
         if self.course is None:
             return found
-        begin, end = series_spans(read)[part.series]
+        begin, end = read.spans[part.series]
         place = positions_of(read, begin, end)[rows - begin]
         last = np.asarray(read.values[rows - 1], dtype=np.float64)
         return np.stack(
@@ -172,7 +172,7 @@ def rolled(
 def _early_course(read: Panel, parts: list[_Part], config: Config) -> TimeCourse | None:
     """What time explains of the early rows alone."""
     splits = {part.series: part.split for part in parts}
-    kept = [np.arange(first, splits[s]) for s, (first, _) in enumerate(series_spans(read))]
+    kept = [np.arange(first, splits[s]) for s, (first, _) in enumerate(read.spans)]
     return time_taken_out(read.at_rows(np.concatenate(kept)), config).course
 
 

@@ -31,12 +31,13 @@ NOT_XML = re.compile("[\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]|_(?=x[0-9A-F
 def to_csv(graph: LaggedGraph, path: str | Path | None = None) -> str:
     """The edge table as CSV with a header, strongest edge first.
 
-    Text that a spreadsheet would run, such as =1+1, has a ' before it.
+    Text that a spreadsheet would run, such as =1+1, has a ' before it; tigramite's marks stay.
     """
     names = list(graph.edges.columns)
     rows: list[list[Cell]] = [[*names]]
     for edge in edge_records(graph.edges):
-        rows.append([_no_formula(name, edge[name]) for name in names])
+        cells = ((name, edge[name]) for name in names)
+        rows.append([no_formula(c) if isinstance(c, str) and n != "mark" else c for n, c in cells])
     lines = [",".join(_csv_cell(cell) for cell in row) for row in rows]
     return save_text("".join(f"{line}\n" for line in lines), path)
 
@@ -88,11 +89,6 @@ def to_tigramite(graph: LaggedGraph) -> npt.NDArray[np.str_]:
         if lag == 0:
             links[target, source, 0] = mirrored(mark)
     return links
-
-
-def _no_formula(column: str, cell: Cell) -> Cell:
-    """Text that a spreadsheet would take for a formula, marked as text; tigramite's marks stay."""
-    return no_formula(cell) if isinstance(cell, str) and column != "mark" else cell
 
 
 def _csv_cell(cell: Cell) -> str:

@@ -71,7 +71,7 @@ class Wald:
         """Two passes over the sample, or one if its moments are known."""
         moments = moments or Moments.summed(batches_of_sample(sample, design, targets))
         varying, freedom = moments.gram.diagonal() > 0, moments.freedom()
-        members = [_varying(g + 1, varying) for g in design.groups]
+        members = [rows[varying[rows]] for rows in (g + 1 for g in design.groups)]
         classes = _classes(sample, design, moments, targets, members)
         return cls((len(targets), len(members)), tuple(classes), freedom)
 
@@ -152,7 +152,12 @@ def _classes(
         for total, part in zip(every, sums, strict=True):
             total += part
     return [
-        _Class(g, _by_target(coefficients[r]), s, influence[:, r].transpose(3, 1, 2, 0))
+        _Class(
+            g,
+            np.ascontiguousarray(np.moveaxis(coefficients[r], 2, 0)),
+            s,
+            influence[:, r].transpose(3, 1, 2, 0),
+        )
         for g, r, s in zip(kinds, rows, every, strict=True)
     ]
 
@@ -180,11 +185,6 @@ def hc3_fit(design: Array, targets: Array) -> tuple[Array, Array, Array]:
     return coefficients, *hc3_terms(design, targets, inverse, coefficients)
 
 
-def _by_target(values: Array) -> Array:
-    """(group, feature, target, ...) -> (target, group, feature, ...)."""
-    return np.ascontiguousarray(np.moveaxis(values, 2, 0))
-
-
 def _add_weighted_products(total: Array, h: Array, chosen: Index, weights: Array) -> None:
     """Add sum over windows of weight h h' to total (target, group, feature, feature).
 
@@ -200,10 +200,6 @@ def _add_weighted_products(total: Array, h: Array, chosen: Index, weights: Array
         total[..., i, j] += part
         if i != j:
             total[..., j, i] += part
-
-
-def _varying(rows: Index, varying: npt.NDArray[np.bool_]) -> Index:
-    return rows[varying[rows]]
 
 
 def wald_p_values(design: Array, targets: Array, groups: int, size: int) -> Array:

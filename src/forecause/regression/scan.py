@@ -146,7 +146,8 @@ class _ProductScan:
             for column in columns
             for kind, rate in functions
         ]
-        self.values = _values(self.factors, own)  # (row, factor)
+        values = [factor.values(own) for factor in self.factors]
+        self.values = np.stack(values, axis=1, dtype=np.float32)  # (row, factor)
         self.owner = np.array([f.column for f in self.factors], dtype=np.int64)
 
     def _weighted(self, residuals: Array) -> Iterator[Single]:
@@ -296,11 +297,6 @@ def _pursuit(values: Array, residual: Array, most: int) -> list[int]:
         residual = residual - direction * (direction @ residual)
         values = values - np.outer(direction, direction @ values)
     return taken
-
-
-def _values(factors: Sequence[Factor], inputs: Array) -> Single:
-    """(row, factor) of inputs (row, input)."""
-    return np.stack([f.values(inputs) for f in factors], axis=1, dtype=np.float32)
 
 
 def _unit(values: Array | Single) -> Single:

@@ -8,12 +8,13 @@ are taken first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import TypeAdapter
 
 from forecause.config.thresholds import thresholds
 from forecause.data.gaps import expected
@@ -58,7 +59,7 @@ class TimeCourse:
         if not any(self.terms):
             return replace(left, course=self)
         values = new_array(left.values.shape, left.values.dtype)
-        for series, (first, end) in enumerate(series_spans(left)):
+        for series, (first, end) in enumerate(left.spans):
             place = positions_of(left, first, end)
             for rows in pieces((end - first, values.shape[1]), np.float64):
                 own = slice(first + rows.start, first + rows.stop)
@@ -70,7 +71,7 @@ class TimeCourse:
         """What time explains of the rows start .. end of a panel like the one it came from."""
         end = panel.rows if end is None else end
         explained = np.zeros((end - start, len(panel.variables)))
-        for series, (first, last) in enumerate(series_spans(panel)):
+        for series, (first, last) in enumerate(panel.spans):
             low, high = max(first, start), min(last, end)
             if low < high:
                 place = positions_of(panel, first, last)[low - first : high - first]
@@ -125,7 +126,7 @@ class TimeCourse:
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
         return {
-            "terms": [terms.to_json() for terms in self.terms],
+            "terms": [asdict(terms) for terms in self.terms],
             "weights": [weights.tolist() for weights in self.weights],
             "ends": list(self.ends),
             "levels": None if self.levels is None else np.nan_to_num(self.levels).tolist(),
@@ -133,13 +134,13 @@ class TimeCourse:
         }
 
     @classmethod
-    def from_json(cls, saved: dict[str, Any]) -> TimeCourse:
+    def from_json(cls, saved: Mapping[str, Any]) -> TimeCourse:
         """Back from `to_json`."""
         levels = None
         if saved["levels"] is not None:
             levels = np.where(saved["labels"], np.nan, np.array(saved["levels"], dtype=np.float64))
         return cls(
-            tuple(TimeTerms.from_json(terms) for terms in saved["terms"]),
+            TypeAdapter(tuple[TimeTerms, ...]).validate_python(saved["terms"]),
             tuple(np.array(weights, dtype=np.float64) for weights in saved["weights"]),
             tuple(saved["ends"]),
             levels,
@@ -157,7 +158,7 @@ def time_taken_out(panel: Panel, config: Config) -> Panel:
     shifts = panel.domain is None and not fitting.regimes and not fitting.per_series
     levels = _last_levels(panel) if asked.difference else None
     left = differenced(panel) if asked.difference else panel
-    spans = series_spans(left)
+    spans = left.spans
     places = [positions_of(left, first, end) for first, end in spans]
     if left.filled is not None:  # what was filled says nothing about time
         left = replace(left, values=_emptied(left.values, left.filled))
@@ -185,13 +186,6 @@ def _emptied(values: npt.NDArray[Any], cells: npt.NDArray[np.bool_]) -> npt.NDAr
     for rows in pieces(values.shape, values.dtype):
         made[rows][cells[rows]] = np.nan
     return made
-
-
-def series_spans(panel: Panel) -> list[tuple[int, int]]:
-    """First row and end of every series; a series' rows stand together."""
-    names, first, count = np.unique(panel.series, return_index=True, return_counts=True)
-    spans = {int(n): (int(f), int(f + c)) for n, f, c in zip(names, first, count, strict=True)}
-    return [spans.get(series, (0, 0)) for series in range(len(panel.series_names))]
 
 
 def positions_of(panel: Panel, first: int, end: int) -> Index:
@@ -247,7 +241,7 @@ class SeasonSearch:
 
     def terms(self, series: int, season: Season, trend: TrendName) -> TimeTerms:
         """What time explains in one series."""
-        first, end = series_spans(self.panel)[series]
+        first, end = self.panel.spans[series]
         place, begin = self.places[series], 0
         rows, total = slice(first, end), int(place[-1]) + 1
         if total > MOST_EMPTY * len(place):  # look at the longest unbroken stretch alone
@@ -373,7 +367,7 @@ def differenced(panel: Panel) -> Panel:
 
 def _last_levels(panel: Panel) -> Array:
     """The last value of every number in every series, (series, column); NaN for labels."""
-    spans, numeric = series_spans(panel), panel.coding.numeric_columns
+    spans, numeric = panel.spans, panel.coding.numeric_columns
     levels = np.full((len(spans), len(panel.variables)), np.nan)
     for series, (first, end) in enumerate(spans):
         levels[series, numeric] = panel.values[end - 1][numeric] if end > first else 0.0

@@ -7,14 +7,16 @@ any row, also for future ones; `search` finds them and `course` takes them out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field, NonNegativeInt
 
 from forecause.regression.splines import spline_terms
 
+MOST_HARMONICS = 10_000  # of a season that is loaded, and of its parts
 MOST_STRAIGHT = 5  # knots of a trend that goes on straight after the last row
 
 Array = npt.NDArray[np.float64]
@@ -22,13 +24,17 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Cycle:
-    """A period in rows, how many harmonics it takes, and whether its size changes with time."""
+    """A period in rows, how many harmonics it takes, and whether its size changes with time.
 
-    period: float
-    harmonics: int
+    The bounds hold for a run that is loaded.
+    """
+
+    period: Annotated[float, Field(ge=2)]
+    harmonics: Annotated[int, Field(ge=1, le=MOST_HARMONICS)]
     growing: bool = False
     name: str = ""  # of a period that the calendar knows: "day"
-    parts: int = 0  # of equal length with levels of their own: the days of a week
+    # of equal length with levels of their own: the days of a week
+    parts: Annotated[int, Field(ge=0, le=MOST_HARMONICS)] = 0
     shift: float = 0.0  # rows from the beginning of the first part to row 0
 
     @property
@@ -49,10 +55,10 @@ class Cycle:
 class TimeTerms:
     """What time explains in a table of so many rows: cycles, trend, shifts and odd days."""
 
-    rows: int
+    rows: NonNegativeInt
     cycles: tuple[Cycle, ...] = ()
     knots: tuple[float, ...] = ()  # rows between which the trend bends; () is no trend
-    shifts: tuple[int, ...] = ()  # first rows of new levels
+    shifts: tuple[NonNegativeInt, ...] = ()  # first rows of new levels
     odd_days: tuple[tuple[int, int], ...] = ()  # first row and end of days unlike their weekday
 
     def __bool__(self) -> bool:
@@ -89,17 +95,6 @@ class TimeTerms:
             part = np.floor((time + cycle.shift) / cycle.period * cycle.parts) % cycle.parts
             terms += [(part == level).astype(np.float64) for level in range(1, cycle.parts)]
         return terms
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, saved: dict[str, Any]) -> TimeTerms:
-        """Back from `to_json`."""
-        cycles = tuple(Cycle(**cycle) for cycle in saved["cycles"])
-        odd_days = tuple((first, end) for first, end in saved.get("odd_days", ()))
-        return cls(saved["rows"], cycles, tuple(saved["knots"]), tuple(saved["shifts"]), odd_days)
 
     @property
     def words(self) -> list[str]:

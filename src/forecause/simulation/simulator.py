@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -23,8 +21,6 @@ from forecause.simulation.system import System, draw_mechanisms
 
 if TYPE_CHECKING:
     from forecause.data.panel import Panel
-
-CHUNK = 20_000  # rows turned into text together
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,26 +77,11 @@ class Simulated:
         folder = Path(folder)
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._write_csv(folder / "data.csv")
+            with whole_file(folder / "data.csv") as file:
+                self.frame().to_csv(file, index=False, lineterminator="\n")
         except OSError as problem:
             raise InputError(f"Cannot write into {str(folder)!r}: {problem.strerror}.") from None
         self.graph.to_json(folder / "graph.json")
-
-    def _write_csv(self, path: Path) -> None:
-        """What `frame().to_csv` would write, in less than half of its time."""
-        names = list(self.graph.domains)
-        columns = [*self.variables, *(["domain"] if self.domain is not None else [])]
-        with whole_file(path) as plain:
-            file = io.TextIOWrapper(plain, encoding="utf-8", newline="")
-            table = csv.writer(file, lineterminator="\n")
-            table.writerow(columns)
-            for start in range(0, len(self.values), CHUNK):
-                rows = self.values[start : start + CHUNK].tolist()
-                if self.domain is not None:
-                    segments = self.domain[start : start + CHUNK]
-                    rows = [[*row, names[i]] for row, i in zip(rows, segments, strict=True)]
-                table.writerows(rows)
-            file.detach()  # flushes, and leaves the file open
 
 
 Array = npt.NDArray[np.float64]

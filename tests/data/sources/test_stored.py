@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from forecause.data import Panel, Windows, scratch
-from forecause.data.sources.stored import StoredRows
+from forecause.data.sources.parquet import StoredRows
 
 
 @pytest.fixture

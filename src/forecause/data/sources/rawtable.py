@@ -92,15 +92,11 @@ def check_names(names: Sequence[str]) -> None:
             what = f"the name {name!r} twice" if name else f"no name for column {place}"
             raise InputError(f"Column names must differ; found {what}.")
         seen.add(name)
-        check_text(name)
-
-
-def check_text(name: str) -> None:
-    """A name that no file can hold is refused before any work."""
-    if any("\ud800" <= letter <= "\udfff" for letter in name):
-        raise InputError(
-            f"The name {name!r} holds half of a character pair, which no file can hold; rename it."
-        )
+        if any("\ud800" <= letter <= "\udfff" for letter in name):
+            raise InputError(
+                f"The name {name!r} holds half of a character pair, which no file can hold; "
+                "rename it."
+            )
 
 
 def raw_table(data: Any) -> RawTable:

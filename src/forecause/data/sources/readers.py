@@ -1,17 +1,20 @@
-"""Reading a table from a file, told by its ending; text and Excel stand beside."""
+"""Reading a table from a file, told by its ending; text and Parquet stand beside."""
 
 from __future__ import annotations
 
+import warnings
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
+from forecause.advice import Advice
 from forecause.bounded import check_file
 from forecause.data.scratch import copied, is_large
-from forecause.data.sources.excel import read_excel
 from forecause.data.sources.parquet import parquet_files, read_parquet
 from forecause.data.sources.rawtable import RawTable, from_array, raw_table, reading
 from forecause.data.sources.text import read_delimited
@@ -61,7 +64,7 @@ def read_table(path: str | Path, encoding: str | None = None, sheet: str | None 
         try:
             if kind == "Excel":
                 check_unpacked_size(path, "CSV")
-                return read_excel(path, sheet)
+                return _read_excel(path, sheet)
             return read_delimited(path, TEXT[kind], encoding) if kind in TEXT else read(path)
         except MissingExtra:
             raise
@@ -160,6 +163,39 @@ def _read_npz(path: Path) -> RawTable:
     )
 
 
+def _read_excel(path: Path, sheet: str | None = None) -> RawTable:
+    """The sheet of this name, or the first one that holds something."""
+    try:
+        import_module("openpyxl")
+    except ImportError as error:
+        raise MissingExtra("openpyxl", "files") from error
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of styles and extensions that are no data
+        with pd.ExcelFile(path, engine="openpyxl") as book:
+            names = [str(name) for name in book.sheet_names]
+            if sheet is not None and sheet not in names:
+                shown = ", ".join(map(repr, names[:20]))
+                raise InputError(f"there is no sheet {sheet!r}; the sheets are {shown}.")
+            tried = [sheet] if sheet is not None else names
+            read = ((name, _cells(book, name)) for name in tried)
+            chosen, cells = next(((n, c) for n, c in read if len(c)), (tried[0], pd.DataFrame()))
+    if len(cells) < 2:
+        raise InputError("there is a header but no rows." if len(cells) else "it holds no cells.")
+    header = ["" if pd.isna(cell) else str(cell).strip() for cell in cells.iloc[0]]
+    table = cells.iloc[1:].reset_index(drop=True).infer_objects()
+    notes: tuple[str, ...] = ()
+    if sheet is None and len(names) > 1:
+        other = Advice("sheet", next(name for name in names if name != chosen))
+        notes = (f"{path.name}: the sheet {chosen!r} of {len(names)} was read; another: {other}.",)
+    return replace(raw_table(table.set_axis(header, axis=1)), notes=notes)
+
+
+def _cells(book: pd.ExcelFile, sheet: str) -> pd.DataFrame:
+    """All cells of a sheet, without rows and columns that are empty."""
+    found = book.parse(sheet, header=None, dtype=object)
+    return found.dropna(how="all").dropna(how="all", axis=1).reset_index(drop=True)
+
+
 def _read_netcdf(path: Path) -> RawTable:
     import xarray as xr
 
@@ -179,8 +215,8 @@ def _read_netcdf(path: Path) -> RawTable:
 READERS: dict[str, tuple[str, Callable[[Path], RawTable]]] = {
     ".csv": ("CSV", read_delimited),
     ".tsv": ("TSV", read_delimited),
-    ".xlsx": ("Excel", read_excel),
-    ".xlsm": ("Excel", read_excel),
+    ".xlsx": ("Excel", _read_excel),
+    ".xlsm": ("Excel", _read_excel),
     ".parquet": ("Parquet", read_parquet),
     ".feather": ("Feather", _read_feather),
     ".npy": ("NPY", _read_npy),
