@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from forecause.forecast.rules import ATTN_LRP, BALANCED_LRP, CP_LRP
+from forecause.attribute.readouts import ATTN_LRP, BALANCED_LRP, CP_LRP
 from forecause.networks.mlp_and_cnn import MLPModel
 from forecause.networks.paper_transformers import DeepTransformerModel, Prior, _norm
 from forecause.networks.settings import MLP, DeepTransformer

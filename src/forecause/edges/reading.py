@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
+from forecause.arrays import Array, Index, Mask
 from forecause.attribute import cross_fitted, relevance
 from forecause.config import EdgeOptions
 from forecause.config.thresholds import thresholds
@@ -210,7 +210,7 @@ def with_final_fdr(context: ReadingContext, statistics: Statistics) -> ReadingCo
     return replace(context, fdr=rules.accepted_share(q_values, context.fdr, context.fdr_if_weak))
 
 
-def allowed_inputs(allowed: xr.DataArray, coding: Variables | None = None) -> npt.NDArray[np.bool_]:
+def allowed_inputs(allowed: xr.DataArray, coding: Variables | None = None) -> Mask:
     """Allowed edges (target, source, lag) as a forecaster's inputs (target, step, source).
 
     With a coding, what is said of a variable holds for all its columns.
@@ -335,7 +335,7 @@ def _chosen(found: xr.Dataset, options: EdgeOptions, fdr: float) -> xr.DataArray
             return rules.false_discovery(scores, found["q_value"], fdr, least)
 
 
-def _signs(effect: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+def _signs(effect: Array) -> Index:
     """1 raises, -1 lowers, 0 neither: the effect of a label of several levels is unknown (NaN)."""
     return np.sign(np.nan_to_num(effect)).astype(int)
 

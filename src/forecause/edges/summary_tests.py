@@ -6,17 +6,12 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from forecause.arrays import Array, Index
 from forecause.config.thresholds import thresholds
 from forecause.data.streams import inputs_of
 from forecause.data.windows import Windows
 from forecause.forecast.input_tests.false_discovery import link_q_values
-from forecause.forecast.input_tests.given_parents import (
-    Array,
-    ConditionalTests,
-    Index,
-    Model,
-    robust_p_value,
-)
+from forecause.forecast.input_tests.given_parents import ConditionalTests, Model, robust_p_value
 from forecause.regression.p_values import cauchy_combination
 
 MOST_JOINT_INPUTS = 100  # with more, looking for the plausible parents takes too long

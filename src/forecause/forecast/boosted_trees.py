@@ -13,11 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from forecause.arrays import Array, Index, Mask
 from forecause.forecast.predictor import HasTerms, Predictor, part_of
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 RATE = 0.15
 LEAVES = 15
@@ -255,7 +252,7 @@ class Stack:
         return columns, np.concatenate([np.zeros((len(inputs), 0)), *(v for _, v in named)], axis=1)
 
 
-def held_out_rows(rows: int) -> npt.NDArray[np.bool_]:
+def held_out_rows(rows: int) -> Mask:
     """A quarter of the rows (row,), in stretches spread over time."""
     stretch = max(rows // (4 * HELD_OUT_STRETCHES), 1)
     return np.asarray((np.arange(rows) // stretch) % HELD_OUT_STRETCHES == HELD_OUT_STRETCHES - 1)

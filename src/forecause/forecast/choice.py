@@ -9,18 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import field_validator
 
+from forecause.arrays import Floats, Index
 from forecause.config import EVERY_HEAD
 from forecause.config.thresholds import thresholds
 from forecause.data.windows import Window
-from forecause.forecast.forecaster import (
-    FitData,
-    Floats,
-    Forecaster,
-    ForecasterSettings,
-    Index,
-)
+from forecause.forecast.forecaster import PLAIN, FitData, Forecaster, ForecasterSettings, Rules
 from forecause.forecast.members import Member, OfMembers
-from forecause.forecast.rules import PLAIN, Rules
 from forecause.regression.p_values import clearly_better, gain_over_blocks
 
 

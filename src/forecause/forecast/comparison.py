@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from forecause.arrays import Array, Floats
 from forecause.data.windows import Window, Windows
 from forecause.forecast.choice import PerTargetChoice, choose, clear_wins
-from forecause.forecast.forecaster import Floats, Forecaster, over_windows, squared_errors
+from forecause.forecast.forecaster import Forecaster, over_windows, squared_errors
 from forecause.forecast.likelihood import MeanLikelihood
 from forecause.forecast.members import JOINED, Stack
 from forecause.networks.settings import TrainedSettings
@@ -23,7 +23,7 @@ class Comparison:
     Of a label all columns count together: as its Brier score, or as its cross-entropy.
     """
 
-    def __init__(self, judging: Windows, mean: npt.NDArray[np.float64]) -> None:
+    def __init__(self, judging: Windows, mean: Array) -> None:
         """`mean` (column,) is that of the windows that were learned from."""
         self.judging, self.mean = judging, mean
         self.coding = judging.panel.coding
@@ -128,7 +128,7 @@ class Comparison:
 
     def _table(
         self,
-        reference: dict[str, npt.NDArray[np.float64]],
+        reference: dict[str, Array],
         means: Sequence[Floats],
         fitted: Forecaster,
     ) -> pd.DataFrame:
@@ -149,12 +149,12 @@ class Comparison:
         mixed = (weights > 0) * 1.0 if summed else weights
         return np.asarray((errors @ mixed)[:, self.coding.of_column])
 
-    def _of_variables(self, columns: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def _of_variables(self, columns: Array) -> Array:
         if not self.coding.labels:
             return columns
         return np.asarray(columns @ self.coding.weights(self.judging.scale.mean))
 
-    def _of_mean(self) -> npt.NDArray[np.float64]:
+    def _of_mean(self) -> Array:
         likelihood = MeanLikelihood(self.coding.label_columns(self.judging.scale.mean))
         parts = []
         for batch in self.judging.batches(4096):
@@ -166,7 +166,7 @@ class Comparison:
         )
 
 
-def naive_loss(windows: Windows) -> npt.NDArray[np.float64]:
+def naive_loss(windows: Windows) -> Array:
     """Mean squared error of repeating the last value, (column,)."""
     total = np.zeros(windows.shape[1])
     for batch in windows.batches(4096):
@@ -174,7 +174,7 @@ def naive_loss(windows: Windows) -> npt.NDArray[np.float64]:
     return total / len(windows)
 
 
-def mean_loss(windows: Windows, mean: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def mean_loss(windows: Windows, mean: Array) -> Array:
     """Mean squared error of forecasting a mean (column,), (column,)."""
     total = np.zeros(windows.shape[1])
     for batch in windows.batches(4096):

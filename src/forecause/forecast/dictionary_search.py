@@ -12,8 +12,8 @@ from functools import cached_property, partial
 from itertools import product
 
 import numpy as np
-import numpy.typing as npt
 
+from forecause.arrays import Array, Index, Mask
 from forecause.config.thresholds import thresholds
 from forecause.regression import scan
 from forecause.regression.atoms import Atom, Factor, Kind, atom_of, atom_values
@@ -22,9 +22,6 @@ from forecause.regression.moments import Moments
 from forecause.regression.sample import stretches
 from forecause.regression.scan import InputGroups
 from forecause.regression.splines import BENDS, Splines
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 LINE_PENALTIES = (1e-3, 1e-2, 0.1)
 BEND_PENALTIES = (3e-3, 3e-2, 0.3, 1e4)  # the last one leaves straight lines
@@ -87,7 +84,7 @@ class DictionaryFit:
         """The inputs of every atom, and the atoms' values (row, atom)."""
         return [atom.columns for atom in self.atoms], atom_values(self.atoms, inputs)
 
-    def forecast_of(self, late: npt.NDArray[np.bool_], inputs: Array, target: Array) -> Array:
+    def forecast_of(self, late: Mask, inputs: Array, target: Array) -> Array:
         """What the same terms, fitted to all other rows, say of the rows `late` (row,) marks."""
         features = self.features(inputs)
         early, count = features[~late], float((~late).sum())

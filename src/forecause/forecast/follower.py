@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from forecause.arrays import Array, Index
 from forecause.data.panel import Panel
 from forecause.forecast.own_changes import OwnChanges
 from forecause.forecast.smoothing import Smoothing
 
 MOST_HISTORY = 6_000  # rows that are looked at
-
-Array: TypeAlias = npt.NDArray[np.float64]
-Index: TypeAlias = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

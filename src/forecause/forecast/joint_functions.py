@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from forecause.arrays import Array, Floats, Index, Single
 from forecause.config.thresholds import thresholds
 from forecause.data.windows import Windows
-from forecause.forecast.forecaster import Floats, Index
 from forecause.regression import scan
 from forecause.regression.least_squares import KnownFeatures
 from forecause.regression.splines import Splines
@@ -22,8 +21,6 @@ from forecause.work_sharing import in_blocks, parallel_map
 MOST_MULTIPLIED = 14  # inputs of a target
 MOST_WINDOWS = 4000  # that are looked at
 COLUMNS_AT_ONCE = 8  # targets
-
-Array = npt.NDArray[np.float64]
 
 
 def columns_with_products(
@@ -48,7 +45,7 @@ def columns_with_products(
 
 
 def _following(
-    data: tuple[npt.NDArray[np.float32], Array, list[list[int]], float], columns: Sequence[int]
+    data: tuple[Single, Array, list[list[int]], float], columns: Sequence[int]
 ) -> list[int]:
     """Those of some columns whose residuals follow a product of two of their own inputs."""
     inputs, left, own, level = data

@@ -9,17 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from forecause.arrays import Floats, Index, Mask
 from forecause.config import ForecasterSpec, Settings
 from forecause.errors import InputError
-from forecause.forecast.forecaster import (
-    FitData,
-    Floats,
-    Forecaster,
-    ForecasterSettings,
-    Index,
-    Mask,
-)
-from forecause.forecast.rules import PLAIN, Rules
+from forecause.forecast.forecaster import PLAIN, FitData, Forecaster, ForecasterSettings, Rules
 from forecause.networks.settings import TrainedSettings
 from forecause.progress import QUIET
 

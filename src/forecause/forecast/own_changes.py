@@ -7,11 +7,10 @@ lags and those about a season back. With every coefficient at zero the last valu
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from forecause.arrays import Array, Index
 from forecause.forecast.linear import Linear
 from forecause.forecast.refit import ridge_by_blocks
 
@@ -19,9 +18,6 @@ LEAST_LAGS = 6
 MOST_SEASON = 30  # rows: of a longer season only the lags about it are inputs
 ROWS_PER_LAG = 15
 MOST_ROWS = 20_000  # of the end of a series, that are learned from
-
-Array: TypeAlias = npt.NDArray[np.float64]
-Index: TypeAlias = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
-import numpy as np
-import numpy.typing as npt
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
+from forecause.arrays import Array, Index
 
 
 class Predictor(Protocol):

@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from forecause.arrays import Array, Floats, Index
 from forecause.config import ForecasterSpec
 from forecause.data.streams import place_knots
 from forecause.data.windows import Windows
 from forecause.errors import InputError
-from forecause.forecast.forecaster import FitData, Floats, Forecaster, ForecasterSettings, Index
+from forecause.forecast.forecaster import PLAIN, FitData, Forecaster, ForecasterSettings, Rules
 from forecause.forecast.input_tests.closed_form import closed_form_tests
 from forecause.forecast.input_tests.protocol import InputTests, TestRequest
-from forecause.forecast.rules import PLAIN, Rules
 from forecause.regression.moments import Moments, cross_validated
 from forecause.regression.sample import BLOCKS
 from forecause.regression.splines import spline_slopes, spline_terms
@@ -23,8 +22,6 @@ KNOTS = 5
 TERMS = KNOTS - 1  # of a place: its line and its bends
 MOST_WINDOWS = 20_000  # that are learned from
 BATCH = 4096
-
-Array = npt.NDArray[np.float64]
 
 
 class Products(ForecasterSettings):

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from forecause.arrays import Array, Index, Mask
 from forecause.config import ForecasterSpec, ForecastOptions
 from forecause.config.thresholds import thresholds
 from forecause.data.windows import Windows
 from forecause.forecast.additive import Additive
 from forecause.forecast.comparison import Comparison
 from forecause.forecast.dictionary import Dictionary, DictionaryModel
-from forecause.forecast.forecaster import FitData, Forecaster, ForecasterSettings, Index, Mask
+from forecause.forecast.forecaster import FitData, Forecaster, ForecasterSettings
 from forecause.forecast.joint_functions import columns_with_products
 from forecause.forecast.linear import Linear
 from forecause.forecast.products import Products
@@ -319,7 +319,7 @@ def strongest_inputs(models: Sequence[Forecaster], windows: Windows) -> Index:
     return np.argsort(-shares, axis=1, kind="stable")[:, :MOST_INPUTS]
 
 
-def energy_shares(models: Sequence[Forecaster], windows: Windows) -> npt.NDArray[np.float64]:
+def energy_shares(models: Sequence[Forecaster], windows: Windows) -> Array:
     """The largest share of a target's gradient energy in any of the models, (target, step,
     column)."""
     sample = windows.sample(READ_WINDOWS, np.random.default_rng(0))
@@ -327,7 +327,7 @@ def energy_shares(models: Sequence[Forecaster], windows: Windows) -> npt.NDArray
     return np.asarray(largest.reshape(-1, *windows.shape))
 
 
-def _energy_shares(model: Forecaster, windows: Windows) -> npt.NDArray[np.float64]:
+def _energy_shares(model: Forecaster, windows: Windows) -> Array:
     """Share of each target's gradient energy, (target, step * variable)."""
     windows = windows.at(np.arange(1)) if model.is_straight else windows
     energy = np.zeros((windows.shape[1], windows.inputs))

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
+
+from forecause.arrays import Array, Index
 
 LEVEL_RATES = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0)
 SLOPES = ((0.0, 1.0), (0.05, 0.9), (0.2, 0.9), (0.05, 0.98), (0.2, 0.98))  # rate, damping
 SEASON_RATES = (0.0, 0.1, 0.3)
 MOST_ROWS = 1_500  # of the end of a series, that the parameters are chosen by
 FIRST_CYCLES = 3  # whose mean the season begins with
-
-Array: TypeAlias = npt.NDArray[np.float64]
-Index: TypeAlias = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,8 @@ from collections.abc import Collection
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from forecause.arrays import Array, Floats, Index, Mask
 from forecause.config import PLAIN_READOUTS
 from forecause.forecast.boosted_trees import (
     MOST_TREES,
@@ -21,22 +21,19 @@ from forecause.forecast.boosted_trees import (
     sum_of_trees,
 )
 from forecause.forecast.forecaster import (
+    PLAIN,
     STEP,
     FitData,
-    Floats,
     Forecaster,
     ForecasterSettings,
-    Index,
+    Rules,
 )
 from forecause.forecast.members import by_domain
-from forecause.forecast.rules import PLAIN, Rules
 from forecause.work_sharing import parallel_map
 
 MOST_READ = 20  # inputs of a target
 MOST_FIRST_TREES = 30  # that tell which inputs these are
 MOST_LEARNED_WINDOWS = 20_000  # that are learned from
-
-Array = npt.NDArray[np.float64]
 
 
 class Trees(ForecasterSettings):
@@ -129,9 +126,7 @@ class TreesModel(Forecaster):
         self.estimate_noise(fit_data.held_out)
 
 
-def _grown_for(
-    common: tuple[Array, Array, npt.NDArray[np.bool_], npt.NDArray[np.bool_]], target: int
-) -> BoostedTrees | None:
+def _grown_for(common: tuple[Array, Array, Mask, Mask], target: int) -> BoostedTrees | None:
     """The trees of one target, None where it may read no input."""
     inputs, targets, late, allowed = common
     reads = np.flatnonzero(allowed[target])

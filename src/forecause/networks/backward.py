@@ -12,7 +12,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from forecause.forecast.rules import Rules
+from forecause.forecast.forecaster import Rules
 
 
 def scale_gradient(x: Tensor, factor: float) -> Tensor:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from forecause.forecast.rules import PLAIN, Rules
+from forecause.forecast.forecaster import PLAIN, Rules
 from forecause.networks.backward import activation, layer_norm, scale_gradient
 from forecause.networks.separate import Separate
 from forecause.networks.settings import Transformer

@@ -18,8 +18,7 @@ from safetensors.numpy import load_file
 from torch import Tensor
 
 from forecause.data.windows import Windows
-from forecause.forecast.forecaster import Forecaster
-from forecause.forecast.rules import Rules
+from forecause.forecast.forecaster import Forecaster, Rules
 from forecause.graph.axes import by_lag
 from forecause.networks.backward import activation, layer_norm, scale_gradient
 from forecause.networks.network import Network

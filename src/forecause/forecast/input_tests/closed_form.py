@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from forecause.arrays import Array, Index
 from forecause.config.thresholds import thresholds
 from forecause.data.streams import early_and_late, inputs_of, place_knots
 from forecause.data.windows import Windows
@@ -41,8 +41,6 @@ MOST_PLAUSIBLE, MOST_PAIRED = 40, 14  # of them, and of those whose products are
 TARGETS_AT_ONCE, FEW_TARGETS = 8, 100  # tried together, where there are more than a few
 MOST_HINTING = 20_000  # windows in which is looked whether products are worth a fit
 
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 ClosedForm = Literal["linear", "additive", "products"]
 EVERY: tuple[ClosedForm, ...] = ("linear", "additive", "products")

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from forecause.arrays import Array, Mask
 from forecause.config.thresholds import thresholds
 from forecause.regression.p_values import adjusted_p_values
-
-Array = npt.NDArray[np.float64]
 
 
 def link_q_values(p_values: Array, weights: Array | None = None) -> Array:
@@ -37,5 +35,5 @@ def own_past_weights(shape: tuple[int, ...]) -> Array:
     return weights
 
 
-def _of_mean_one(weights: Array, tested: npt.NDArray[np.bool_]) -> Array:
+def _of_mean_one(weights: Array, tested: Mask) -> Array:
     return weights / weights[tested].mean() if tested.any() else weights

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from forecause.arrays import Array, Index, Mask
 from forecause.config.thresholds import thresholds
 from forecause.forecast.boosted_trees import BoostedTrees, Stack, held_out_rows, stacked_with_trees
 from forecause.forecast.dictionary_search import (
@@ -34,10 +34,6 @@ from forecause.forecast.predictor import Predictor
 from forecause.regression.p_values import cauchy_combination, gain_over_blocks
 from forecause.regression.scan import InputGroups
 from forecause.work_sharing import parallel_map
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
-
 
 Verdict = Literal["learner", "closed form", "both"]
 
@@ -62,7 +58,7 @@ class LearnedEvidence:
     additive_errors: Array  # (row, target) of rows that were not learned from
     variance: Array  # (target,) of the targets
     gain: Array  # (target,) of the learner over lines and splines, in standard errors
-    is_rich: npt.NDArray[np.bool_]  # (target,) whether it holds more than lines and splines
+    is_rich: Mask  # (target,) whether it holds more than lines and splines
 
     def plain_errors(self, inputs: Array, targets: Array) -> Array:
         """(row, target) errors of the models before the extra scans, on rows that they did not

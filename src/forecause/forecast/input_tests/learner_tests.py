@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from forecause.arrays import Array, Index, Mask
 from forecause.config.thresholds import thresholds
 from forecause.data.windows import Windows
 from forecause.forecast.input_tests.false_discovery import link_q_values
@@ -30,9 +30,6 @@ MOST_WINDOWS = 20_000  # that learners are fitted to and tested on
 MOST_DOUBTED = 4_000  # windows in which is looked for what a learner misses
 MOST_KINDS = 4  # sets of targets with the same allowed inputs; a learner is fitted for each
 LEAST_KNOWN = 0.01  # share of a target's variance that its relevance adds up to, at least
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 
 def with_learners(request: TestRequest, closed: InputTests) -> InputTests:
@@ -147,7 +144,7 @@ class _Part:
         found = np.where(is_judged[:, None], least[:, None], usual)
         return np.asarray(np.where(learned.waves < thresholds().tests.wave_p, 0.0, found))
 
-    def doubtful(self, edges: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    def doubtful(self, edges: Mask) -> Mask:
         """Which edges (target, group) may be due to what the learner misses.
 
         Not asked where no target is decided by a learner that is much better than lines and
@@ -193,7 +190,7 @@ class _Combined:
     decided_by: list[str]
     relevance: Array  # NaN where gradients tell
     least_share: Array
-    doubtful: npt.NDArray[np.bool_]
+    doubtful: Mask
 
     @classmethod
     def of(cls, closed: InputTests) -> _Combined:
@@ -213,7 +210,7 @@ class _Combined:
             before = self.decided_by[variable]
             self.decided_by[variable] = part.learned.decided_by(place, before)
 
-    def take_details(self, part: _Part, level: float, edges: npt.NDArray[np.bool_]) -> None:
+    def take_details(self, part: _Part, level: float, edges: Mask) -> None:
         at = np.ix_(part.variables, part.groups)
         own = part.learned.evidence.stability(level, DRAWS, np.random.default_rng(0))
         energies, relevance, stability = part.energies(), self.relevance[at], self.stability[at]

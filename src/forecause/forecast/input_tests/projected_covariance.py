@@ -13,18 +13,15 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr
 
+from forecause.arrays import Array, Index, Mask
 from forecause.config.thresholds import thresholds
 from forecause.forecast.predictor import HasTerms, KnowsEffects, Predictor, part_of
 from forecause.regression.least_squares import damped, orthonormal_basis, precision, solved
 from forecause.regression.scan import InputGroups
 from forecause.regression.splines import BENDS, Splines
 from forecause.work_sharing import parallel_map
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 LONGEST_BLOCKS = 20  # stretches of time, dealt in turn to the two folds
 ROWS_PER_BLOCK = 50  # at least
@@ -55,7 +52,7 @@ def time_folds(rows: Index, max_lag: int) -> tuple[Fold, Fold]:
     return _fold(rows, odd, max_lag), _fold(rows, ~odd, max_lag)
 
 
-def _fold(rows: Index, tested: npt.NDArray[np.bool_], max_lag: int) -> Fold:
+def _fold(rows: Index, tested: Mask, max_lag: int) -> Fold:
     held = rows[tested]
     past = (held[:, None] + np.arange(1, max_lag + 1)).ravel()
     learned = ~tested & ~np.isin(rows, past)
@@ -87,7 +84,7 @@ def candidate_evidence(
     folds: Sequence[Fold],
     predictors: Sequence[Sequence[Predictor]],
     candidates: InputGroups,
-    wanted: npt.NDArray[np.bool_] | None = None,
+    wanted: Mask | None = None,
 ) -> Evidence:
     """Test every candidate for every target, or for those that `wanted` (target,) marks.
 
@@ -118,7 +115,7 @@ class _Asked:
     targets: Array
     views: list[_FoldView]
     predictors: Sequence[Sequence[Predictor]]
-    wanted: npt.NDArray[np.bool_] | None
+    wanted: Mask | None
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from forecause.arrays import Array, Mask
 from forecause.config.thresholds import thresholds
 from forecause.data.variables import Inputs
 from forecause.data.windows import Windows
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from forecause.forecast.input_tests.refits import Refits
 
 DRAWS = 100  # resamples of time behind the stability
-
-Array = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

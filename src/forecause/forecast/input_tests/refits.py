@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
+from forecause.arrays import Array, Index, Mask, Single
 from forecause.config.thresholds import thresholds
 from forecause.data.streams import inputs_of
 from forecause.data.windows import Window, Windows
@@ -39,7 +40,7 @@ from forecause.forecast.input_tests.projected_covariance import (
     time_folds,
 )
 from forecause.forecast.input_tests.protocol import DRAWS, InputTests, TestRequest
-from forecause.forecast.input_tests.tested_windows import Array, Index, TestedWindows, by_group
+from forecause.forecast.input_tests.tested_windows import TestedWindows, by_group
 from forecause.forecast.input_tests.variance import SMALLEST
 from forecause.progress import QUIET, Progress
 from forecause.regression.p_values import gain_over_blocks
@@ -121,7 +122,7 @@ class Refits:
         if target is not None:
             wanted[:] = np.arange(len(wanted)) == target
 
-        def evidence_on(targets: Array, ask: Ask, wanted: npt.NDArray[np.bool_]) -> Evidence:
+        def evidence_on(targets: Array, ask: Ask, wanted: Mask) -> Evidence:
             answers = [
                 _Answers(forecaster, data, fold, ask, progress).of_targets()
                 for forecaster, fold in zip(self.forecasters, folds, strict=True)
@@ -214,7 +215,7 @@ class _Answers:
         self.reads = data.groups.tested
         self.columns = data.targets.shape[1]
         self._asked: tuple[Array, Array] | None = None
-        self._effects: dict[int, npt.NDArray[np.float32]] = {}
+        self._effects: dict[int, Single] = {}
 
     def of_targets(self) -> Sequence[_OfTarget]:
         """A predictor for every target column."""

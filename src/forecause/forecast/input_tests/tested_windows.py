@@ -7,11 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from forecause.arrays import Array, Index
 from forecause.data.windows import Windows
 from forecause.regression.scan import InputGroups
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,14 +8,11 @@ learned from are tested against every rate at once, on all rows.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import chdtrc
 
+from forecause.arrays import Array, Single
 from forecause.config.thresholds import thresholds
 from forecause.regression.scan import WAVE_RATES, InputGroups
-
-Array = npt.NDArray[np.float64]
-Single = npt.NDArray[np.float32]
 
 MOST_ROWS = 4000
 SMALLEST_P = 1e-300
