@@ -15,6 +15,7 @@ import numpy as np
 
 from forecause.arrays import Array, Index, Mask
 from forecause.config.thresholds import thresholds
+from forecause.forecast.input_tests.projected_covariance import Predictor
 from forecause.regression import scan
 from forecause.regression.atoms import Atom, Factor, Kind, atom_of, atom_values
 from forecause.regression.least_squares import KnownFeatures, ridge
@@ -60,7 +61,7 @@ def extra_triple_scans() -> list[ScanOf]:
 
 
 @dataclass(frozen=True, eq=False)
-class DictionaryFit:
+class DictionaryFit(Predictor):
     """A fitted model of one target: intercept + lines + bends + atoms, all plain arrays."""
 
     splines: Splines
@@ -107,16 +108,6 @@ class DictionaryFit:
             if wanted.intersection(atom.columns):
                 terms = terms + weight * atom.values(inputs)
         return np.asarray(terms)
-
-    def gradient(self, inputs: Array) -> Array:
-        """Derivatives (row, input) by every input."""
-        slopes = np.zeros_like(inputs)
-        bends = self.splines.bend_slopes(inputs, self.reads)
-        slopes[:, self.reads] = self.lines + (bends * self.bends).sum(2)
-        for atom, weight in zip(self.atoms, self.weights, strict=True):
-            for column in atom.columns:
-                slopes[:, column] += weight * atom.slopes(inputs, column)
-        return slopes
 
 
 class AdditiveModels:

@@ -36,6 +36,8 @@ from forecause.forecast.forecaster import Forecaster
 from forecause.forecast.input_tests.projected_covariance import (
     Evidence,
     Fold,
+    FoldView,
+    Predictor,
     candidate_evidence,
     time_folds,
 )
@@ -193,7 +195,6 @@ def _of_either(mean: Evidence, spread: Evidence) -> Evidence:
     return replace(
         mean,
         p_values=np.minimum(2 * np.minimum(mean.p_values, spread.p_values), 1.0),
-        statistics=np.where(smaller, spread.statistics, mean.statistics),
         block_sums=np.where(smaller[..., None, None], spread.block_sums, mean.block_sums),
     )
 
@@ -227,12 +228,12 @@ class _Answers:
             self._asked = inputs, self._forecast(inputs)
         return self._asked[1]
 
-    def effects(self, replaced: Callable[[int], list[Array]], group: int) -> Array:
+    def effects(self, view: FoldView, group: int) -> Array:
         """h_c (row, target) of a group on the rows whose forecasts were asked for last."""
         if group not in self._effects:
             assert self._asked is not None
             self.progress.step(TESTING, len(self._effects) / self.groups)
-            others = [self._forecast(inputs) for inputs in replaced(group)]
+            others = [self._forecast(inputs) for inputs in view.replaced(group)]
             found = self._asked[1] - np.mean(others, axis=0)
             self._effects[group] = found.astype(np.float32)
         return self._effects[group].astype(np.float64)
@@ -248,20 +249,16 @@ class _Answers:
         return np.concatenate(parts).astype(np.float64)
 
 
-class _OfTarget:
+class _OfTarget(Predictor):
     """One target's part of a forecaster's answers."""
 
-    def __init__(self, answers: _Answers, target: int) -> None:
-        self.answers, self.target = answers, target
+    for_all_targets = True
 
-    @property
-    def reads(self) -> Index:
-        return self.answers.reads
+    def __init__(self, answers: _Answers, target: int) -> None:
+        self.answers, self.target, self.reads = answers, target, answers.reads
 
     def predict(self, inputs: Array) -> Array:
-        """(row,) of inputs (row, input)."""
         return self.answers.forecasts(inputs)[:, self.target]
 
-    def effect(self, replaced: Callable[[int], list[Array]], group: int) -> Array:
-        """h_c (row,); see forecast.predictor.KnowsEffects."""
-        return self.answers.effects(replaced, group)[:, self.target]
+    def effect(self, view: FoldView, group: int) -> Array:
+        return self.answers.effects(view, group)[:, self.target]
