@@ -22,9 +22,13 @@ from forecause.edges import select as rules
 from forecause.edges.certainty import certainty
 from forecause.edges.knowledge import Candidates, with_required
 from forecause.forecast.forecaster import Forecaster
-from forecause.forecast.input_tests.false_discovery import link_q_values, own_past_weights
 from forecause.forecast.input_tests.kept import kept_tests, untested_rule_tests
-from forecause.forecast.input_tests.protocol import InputTests, TestRequest
+from forecause.forecast.input_tests.protocol import (
+    InputTests,
+    TestRequest,
+    link_q_values,
+    own_past_weights,
+)
 from forecause.forecast.input_tests.refits import Refits
 from forecause.forecast.selection import Fitted, energy_shares
 from forecause.graph.axes import by_step, labelled

@@ -17,9 +17,8 @@ from pydantic import Field
 from forecause.arrays import Array, Index, Mask, Single
 from forecause.config import ForecasterSpec
 from forecause.errors import InputError
-from forecause.forecast.choice import PerTargetChoice, PerTargetChoiceSettings
 from forecause.forecast.forecaster import Forecaster
-from forecause.forecast.members import Member, rebuilt
+from forecause.forecast.members import Member, PerTargetChoice, PerTargetChoiceSettings, rebuilt
 from forecause.forecast.outlook import Outlook
 
 MOST_RESIDUALS = 2_000  # windows whose residuals are kept for draws

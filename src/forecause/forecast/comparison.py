@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd
 
 from forecause.arrays import Array, Floats
+from forecause.config.thresholds import thresholds
 from forecause.data.windows import Window, Windows
-from forecause.forecast.choice import PerTargetChoice, choose, clear_wins
 from forecause.forecast.forecaster import Forecaster, over_windows, squared_errors
 from forecause.forecast.likelihood import MeanLikelihood
-from forecause.forecast.members import JOINED, Stack
+from forecause.forecast.members import JOINED, PerTargetChoice, Stack
 from forecause.networks.settings import TrainedSettings
+from forecause.regression.p_values import clearly_better, gain_over_blocks
 
 
 class Comparison:
@@ -164,6 +165,41 @@ class Comparison:
         return np.asarray(
             self._shared(np.concatenate(parts), summed=True).mean(0)[self.coding.first]
         )
+
+
+def choose(members: Sequence[Forecaster], errors: Sequence[Floats]) -> PerTargetChoice:
+    """Pick per target from errors (window, target), members ordered simple to rich.
+
+    A richer member must be better by more than the standard error of the difference: a tie goes
+    to the simpler one, which has fewer ways to be wrong. One that is no closed form must be so
+    over several blocks of time, and where windows are few over all its targets together, too.
+    """
+    winners = [0] * members[0].n_variables
+    for rival, member in enumerate(members[1:], 1):
+        offered = [t for t in range(len(winners)) if member.has_model_for(t)]
+        before = np.stack([errors[winners[t]][:, t] for t in range(len(winners))], axis=1)
+        for target in clear_wins(before, errors[rival], offered, member.settings.closed_form):
+            winners[target] = rival
+    kinds = [members[winner].label for winner in winners]
+    return PerTargetChoice.of(kinds, {m.label: m for m in members if m.label in kinds})
+
+
+def clear_wins(
+    before: Floats, after: Floats, offered: Sequence[int], closed_form: bool
+) -> list[int]:
+    """The offered targets whose errors (window, target) are clearly lower after than before."""
+    before, after = before.astype(np.float64), after.astype(np.float64)
+    bounds = thresholds().choice
+    if closed_form or len(before) < bounds.blocks_of_time * bounds.windows_per_block:
+        won = [t for t in offered if clearly_better(before[:, t], after[:, t])]
+    else:
+        gain = gain_over_blocks(before, after, bounds.blocks_of_time)
+        won = [t for t in offered if gain[t] > 1]
+    if closed_form or len(before) >= bounds.few_judged or not won:
+        return won
+    scale = np.maximum(before[:, offered].mean(0), 1e-12)
+    simpler, richer = ((errors[:, offered] / scale).mean(1) for errors in (before, after))
+    return won if clearly_better(simpler, richer) else []
 
 
 def naive_loss(windows: Windows) -> Array:

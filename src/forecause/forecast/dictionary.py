@@ -22,7 +22,14 @@ from forecause.forecast.dictionary_search import (
     extra_pair_scans,
     extra_triple_scans,
 )
-from forecause.forecast.forecaster import PLAIN, FitData, Forecaster, ForecasterSettings, Rules
+from forecause.forecast.forecaster import (
+    ENOUGH_WINDOWS,
+    PLAIN,
+    FitData,
+    Forecaster,
+    ForecasterSettings,
+    Rules,
+)
 from forecause.forecast.members import by_domain
 from forecause.regression import scan
 from forecause.regression.atoms import Atom, Factor, Kind
@@ -31,7 +38,6 @@ from forecause.regression.splines import BENDS, KNOT_QUANTILES, bend_slopes_of, 
 
 KINDS: tuple[Kind, ...] = get_args(Kind)  # of factors; in the table, their places from 1
 MOST_FACTORS = 4  # of an atom
-MOST_LEARNED_WINDOWS = 20_000  # that are learned from
 
 
 class Dictionary(ForecasterSettings):
@@ -133,7 +139,7 @@ class DictionaryModel(Forecaster):
 
     def fit(self, fit_data: FitData) -> None:
         fit_data.progress.step("fitting the dictionary", 0.0)
-        windows = fit_data.windows.thin(MOST_LEARNED_WINDOWS)
+        windows = fit_data.windows.thin(ENOUGH_WINDOWS)
         batch = windows.whole()
         inputs = batch.past.reshape(len(batch), -1).astype(np.float64)
         targets = batch.target.astype(np.float64)

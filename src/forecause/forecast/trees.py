@@ -17,6 +17,7 @@ import numpy as np
 from forecause.arrays import Array, Floats, Index, Mask
 from forecause.config import PLAIN_READOUTS
 from forecause.forecast.forecaster import (
+    ENOUGH_WINDOWS,
     PLAIN,
     STEP,
     FitData,
@@ -42,7 +43,6 @@ LEAST_GAIN = 1e-7  # of half the mean squared error on held-out rows, that count
 HELD_OUT_STRETCHES = 4  # of which one, spread over time, tells when to stop and how to stack
 MOST_READ = 20  # inputs of a target
 MOST_FIRST_TREES = 30  # that tell which inputs these are
-MOST_LEARNED_WINDOWS = 20_000  # that are learned from
 
 
 class Trees(ForecasterSettings):
@@ -116,7 +116,7 @@ class TreesModel(Forecaster):
             table[gone] = 0
 
     def fit(self, fit_data: FitData) -> None:
-        windows = fit_data.windows.thin(MOST_LEARNED_WINDOWS)
+        windows = fit_data.windows.thin(ENOUGH_WINDOWS)
         batch = windows.whole()
         inputs = batch.past.reshape(len(batch), -1).astype(np.float64)
         targets = batch.target.astype(np.float64)

@@ -16,6 +16,7 @@ from forecause.data.panel import Panel
 from forecause.data.streams import batches_of, moments_of
 from forecause.data.windows import Windows
 from forecause.errors import InputError
+from forecause.forecast.forecaster import ENOUGH_WINDOWS
 from forecause.graph.axes import by_step
 from forecause.graph.lagged import LaggedGraph
 from forecause.regression.least_squares import Regression
@@ -25,7 +26,6 @@ from forecause.regression.residuals import Residuals
 
 CHUNK_VALUES = 20_000_000  # numbers of a design held in memory at once
 Place = tuple[int, int, int]  # target, source, lag
-MOST_CORRELATED_WINDOWS = 20_000  # whose residuals are correlated
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def _by_variable(correlation: Array, p_values: Array, panel: Panel) -> tuple[Arr
 
 def _residuals(panel: Panel, graph: LaggedGraph) -> Residuals:
     """What least squares on each variable's lagged parents leaves, in time order."""
-    windows = Windows.of(panel, graph.max_lag).thin(MOST_CORRELATED_WINDOWS)
+    windows = Windows.of(panel, graph.max_lag).thin(ENOUGH_WINDOWS)
     owner = panel.coding.of_column
     edges = graph.adjacency.sel(lag=slice(1, None)).values[owner][:, owner]
     parents = by_step(edges)  # (target, step, source), of columns

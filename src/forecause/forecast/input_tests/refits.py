@@ -32,7 +32,7 @@ from forecause.config.thresholds import thresholds
 from forecause.data.streams import inputs_of
 from forecause.data.windows import Window, Windows
 from forecause.errors import InputError
-from forecause.forecast.forecaster import Forecaster
+from forecause.forecast.forecaster import ENOUGH_WINDOWS, Forecaster
 from forecause.forecast.input_tests.projected_covariance import (
     Evidence,
     Fold,
@@ -41,13 +41,17 @@ from forecause.forecast.input_tests.projected_covariance import (
     candidate_evidence,
     time_folds,
 )
-from forecause.forecast.input_tests.protocol import DRAWS, InputTests, TestRequest
-from forecause.forecast.input_tests.tested_windows import TestedWindows, by_group
+from forecause.forecast.input_tests.protocol import (
+    DRAWS,
+    InputTests,
+    TestedWindows,
+    TestRequest,
+    by_group,
+)
 from forecause.forecast.input_tests.variance import SMALLEST
 from forecause.progress import QUIET, Progress
 from forecause.regression.p_values import gain_over_blocks
 
-MOST_TESTED_WINDOWS = 20_000  # that are tested on
 MOST_NUMBERS = 100_000_000  # effects held at once
 WINDOWS_PER_INPUT = 6  # at least, of those that are tested on
 BATCH = 1024
@@ -96,16 +100,15 @@ class Refits:
         p_values = inputs.p_values_of_targets(evidence.p_values)
         if not self._has_learned(evidence, data):
             p_values[:] = 1.0  # no forecast, no graph
-        p_values[~np.asarray(by_group(request.allowed.values), dtype=bool)] = np.nan
+        p_values[~by_group(request.allowed.values)] = np.nan
         level = request.level(p_values)
         stability = evidence.stability(level, DRAWS, np.random.default_rng(0))
         has_gradients = all(one.settings.has_gradient for one in self.forecasters)
-        energy = data.by_lag(inputs.largest_of_targets(evidence.relevance))
         return InputTests(
-            np.asarray(data.by_lag(p_values), dtype=np.float64),
-            np.asarray(data.by_lag(inputs.largest_of_targets(stability)), dtype=np.float64),
+            data.by_lag(p_values),
+            data.by_lag(inputs.largest_of_targets(stability)),
             (self.forecasters[0].label,) * len(p_values),
-            None if has_gradients else np.asarray(energy, dtype=np.float64),
+            None if has_gradients else data.by_lag(inputs.largest_of_targets(evidence.relevance)),
         )
 
     def _evidence(
@@ -157,7 +160,7 @@ class Refits:
         by_memory = MOST_NUMBERS // (windows.inputs * windows.shape[1])
         by_time = min(f.asked_inputs for f in self.forecasters) // windows.inputs
         least = WINDOWS_PER_INPUT * windows.inputs
-        return max(least, min(MOST_TESTED_WINDOWS, by_memory, by_time))
+        return max(least, min(ENOUGH_WINDOWS, by_memory, by_time))
 
 
 def refit_folds(windows: Windows) -> list[Fold]:
