@@ -11,8 +11,7 @@ import pytest
 
 import forecause as fc
 from forecause.edges.knowledge import read_knowledge
-from forecause.forecast.choice import PerTargetChoice
-from forecause.forecast.members import rebuilt
+from forecause.forecast.members import PerTargetChoice, rebuilt
 from systems import chain
 
 GB = 2**30

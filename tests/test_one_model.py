@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import forecause as fc
-from forecause.forecast.rules import PLAIN
+from forecause.forecast.forecaster import PLAIN
 from systems import edge_set
 
 

@@ -5,9 +5,10 @@ import math
 import pytest
 import torch
 
-from forecause.forecast.rules import ATTN_LRP, BALANCED_LRP, CP_LRP
+from forecause.attribute.readouts import ATTN_LRP, BALANCED_LRP, CP_LRP
+from forecause.networks.backward import layer_norm
 from forecause.networks.mlp_and_cnn import MLPModel
-from forecause.networks.paper_transformers import DeepTransformerModel, Prior, _norm
+from forecause.networks.paper_transformers import DeepTransformerModel, Prior
 from forecause.networks.settings import MLP, DeepTransformer
 from tensors import read
 
@@ -134,7 +135,7 @@ def test_cp_lrp_conserves_relevance_where_nothing_has_a_bias():
     # relevance of the values and of the identities (node and time) adds up to the forecast
     tokens = model._tokens(past, None).requires_grad_()
     out = model.blocks[0](tokens, Prior.of(model, None), 2, CP_LRP)
-    value = model.head(_norm(model.norm, out, CP_LRP)).squeeze(-1)
+    value = model.head(layer_norm(model.norm, out, CP_LRP)).squeeze(-1)
     for target in range(2):
         (slopes,) = torch.autograd.grad(value[:, target].sum(), tokens, retain_graph=True)
         torch.testing.assert_close((slopes * tokens).sum((1, 2)), forecast[:, target])

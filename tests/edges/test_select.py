@@ -16,10 +16,7 @@ from forecause.edges.select import (
     uniform,
 )
 from forecause.errors import InputError
-from forecause.forecast.input_tests.false_discovery import (
-    link_q_values,
-    own_past_weights,
-)
+from forecause.forecast.input_tests.protocol import link_q_values, own_past_weights
 from forecause.graph.axes import AXES
 from forecause.regression.p_values import adjusted_p_values
 

@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
 
+from forecause.attribute.readouts import ATTN_LRP
 from forecause.data import Panel, Windows, streams
 from forecause.data.streams import place_knots
 from forecause.forecast.additive import Additive, AdditiveModel
 from forecause.forecast.forecaster import FitData, squared_errors
 from forecause.forecast.linear import Linear, LinearModel
-from forecause.forecast.rules import ATTN_LRP
 from forecause.regression.splines import spline_slopes, spline_terms
 
 

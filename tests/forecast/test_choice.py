@@ -6,7 +6,7 @@ import forecause as fc
 from fitted import build, fit_forecaster, kinds_tried, preset_settings
 from forecause.data import Panel, Windows
 from forecause.errors import InputError
-from forecause.forecast.choice import choose
+from forecause.forecast.comparison import choose
 from forecause.forecast.forecaster import squared_errors
 from forecause.forecast.linear import Linear, LinearModel
 from forecause.networks.settings import MLP

@@ -4,9 +4,7 @@ import pytest
 from statsmodels.tsa.api import ExponentialSmoothing
 
 import forecause as fc
-from forecause.forecast.follower import Follower
-from forecause.forecast.own_changes import OwnChanges
-from forecause.forecast.smoothing import Smoothing
+from forecause.forecast.follower import Follower, OwnChanges, Smoothing
 
 
 def test_smoothing_is_that_of_statsmodels():

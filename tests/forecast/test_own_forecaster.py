@@ -10,7 +10,7 @@ from torch import nn
 
 import forecause as fc
 from forecause.config import ForecasterSpec
-from forecause.forecast.rules import PLAIN
+from forecause.forecast.forecaster import PLAIN
 from forecause.networks.settings import TrainedSettings
 from forecause.networks.training import Trained
 from systems import chain

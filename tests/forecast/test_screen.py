@@ -4,9 +4,9 @@ import numpy as np
 
 from fitted import build, fit_forecaster, kinds_tried
 from forecause.data import Panel, Windows
-from forecause.forecast.forecaster import FitData
+from forecause.forecast.forecaster import MANY_INPUTS, FitData
 from forecause.forecast.selection import closed_forms, strongest_inputs
-from forecause.networks.settings import MANY, MLP, MOST_INPUTS
+from forecause.networks.settings import MLP, MOST_INPUTS
 
 
 def wide_windows(rows=1500, seed=0):
@@ -40,7 +40,7 @@ def test_the_strongest_inputs_hold_the_causes_and_the_latest_value():
 
 def test_only_many_inputs_are_screened():
     windows = wide_windows()
-    assert windows.inputs == 120 > MANY
+    assert windows.inputs == 120 > MANY_INPUTS
     assert MLP().sized(windows.inputs).inputs == MOST_INPUTS
     few = Windows.of(windows.panel, 3)
     assert MLP().sized(few.inputs).inputs == 0

@@ -5,8 +5,8 @@ import pytest
 
 import forecause as fc
 from fitted import fit_forecaster
-from forecause.forecast import boosted_trees
-from forecause.forecast.boosted_trees import grown, held_out_rows
+from forecause.forecast import trees as trees_of_targets
+from forecause.forecast.trees import grown, held_out_rows
 from systems import edge_set, windows_of
 
 
@@ -28,13 +28,13 @@ def test_its_forecast_is_that_of_scikit_learn(rows):
     inputs = batch.past.reshape(len(batch), -1).astype(np.float64)
     target, late = batch.target[:, 2].astype(np.float64), held_out_rows(len(inputs))
     expected = HistGradientBoostingRegressor(
-        learning_rate=boosted_trees.RATE,
-        max_leaf_nodes=boosted_trees.LEAVES,
-        max_iter=boosted_trees.MOST_TREES,
-        max_bins=boosted_trees.BINS,
-        min_samples_leaf=boosted_trees.LEAST_LEAF,
+        learning_rate=trees_of_targets.RATE,
+        max_leaf_nodes=trees_of_targets.LEAVES,
+        max_iter=trees_of_targets.MOST_TREES,
+        max_bins=trees_of_targets.BINS,
+        min_samples_leaf=trees_of_targets.LEAST_LEAF,
         early_stopping=True,
-        n_iter_no_change=boosted_trees.PATIENCE,
+        n_iter_no_change=trees_of_targets.PATIENCE,
         validation_fraction=None,
     ).fit(inputs[~late], target[~late], X_val=inputs[late], y_val=target[late])
     own = grown(inputs, target, np.arange(inputs.shape[1]), late)

@@ -11,11 +11,11 @@ from safetensors.torch import load_file, save_file
 
 import forecause as fc
 from forecause.attribute import relevance
+from forecause.attribute.readouts import ATTN_LRP
 from forecause.data import Panel, Windows
 from forecause.errors import InputError, MissingExtra
 from forecause.forecast.forecaster import FitData, squared_errors
 from forecause.forecast.input_tests.refits import Refits
-from forecause.forecast.rules import ATTN_LRP
 from forecause.networks import chronos
 from forecause.networks.chronos import ChronosModel, checksum
 from forecause.networks.network import Network

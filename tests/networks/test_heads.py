@@ -11,10 +11,9 @@ from fitted import build, fit_forecaster
 from forecause.config import Config
 from forecause.data import Panel, Windows
 from forecause.errors import InputError
-from forecause.forecast.choice import PerTargetChoice
-from forecause.forecast.forecaster import FitData, over_windows, squared_errors
+from forecause.forecast.forecaster import PLAIN, FitData, over_windows, squared_errors
 from forecause.forecast.linear import Linear, LinearModel
-from forecause.forecast.rules import PLAIN
+from forecause.forecast.members import PerTargetChoice
 from forecause.networks import settings as network_settings
 from forecause.networks.heads import COMPONENTS, LIKELIHOODS, bounded
 from forecause.networks.mlp_and_cnn import MLPModel

@@ -8,8 +8,7 @@ from torch import nn
 import forecause as fc
 from fitted import preset_settings
 from forecause.config import ForecasterName, ForecasterSpec
-from forecause.forecast.forecaster import FitData, squared_errors
-from forecause.forecast.rules import PLAIN
+from forecause.forecast.forecaster import PLAIN, FitData, squared_errors
 from forecause.networks.mlp_and_cnn import MLPModel
 from forecause.networks.network import Network, NetworkModule, TensorWindow
 from forecause.networks.paper_transformers import VectorTransformerModel

@@ -4,9 +4,8 @@ import torch
 from torch import nn
 
 from forecause.errors import TrainingError
-from forecause.forecast.forecaster import FitData, squared_errors
+from forecause.forecast.forecaster import PLAIN, FitData, squared_errors
 from forecause.forecast.linear import Linear
-from forecause.forecast.rules import PLAIN
 from forecause.networks.mlp_and_cnn import MLPModel
 from forecause.networks.network import Network, NetworkModule
 from forecause.networks.settings import MLP, TrainingSettings

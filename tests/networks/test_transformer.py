@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from forecause.forecast.forecaster import FitData
-from forecause.forecast.rules import ATTN_LRP, CP_LRP, PLAIN
+from forecause.attribute.readouts import ATTN_LRP, CP_LRP
+from forecause.forecast.forecaster import PLAIN, FitData
 from forecause.networks.paper_transformers import DeepTransformerModel
 from forecause.networks.settings import DeepTransformer, Transformer
 from forecause.networks.transformer import TransformerModel

@@ -4,11 +4,11 @@ import pytest
 import torch
 
 import forecause as fc
+from forecause.attribute.readouts import ATTN_LRP
 from forecause.data import Panel, Windows
 from forecause.data.variables import LabelColumns
 from forecause.forecast.forecaster import FitData, squared_errors
 from forecause.forecast.linear import Linear, LinearModel
-from forecause.forecast.rules import ATTN_LRP
 from forecause.networks.network import Network, TensorWindow, parameter_count
 from forecause.networks.paper_transformers import VectorTransformerModel
 from forecause.networks.settings import TrainingSettings, VectorTransformer

@@ -15,7 +15,8 @@ from forecause.data.windows import Windows
 from forecause.discovery import Discovery
 from forecause.edges.select import false_discovery
 from forecause.forecast.additive import Additive, AdditiveModel
-from forecause.forecast.input_tests.false_discovery import link_q_values as adjusted
+from forecause.forecast.forecaster import MANY_INPUTS
+from forecause.forecast.input_tests.protocol import link_q_values as adjusted
 from forecause.forecast.selection import (
     FitContext,
     closed_forms,
@@ -25,7 +26,6 @@ from forecause.forecast.selection import (
 from forecause.graph import LaggedGraph, empty_scores
 from forecause.graph.axes import by_lag
 from forecause.method import discover
-from forecause.networks.settings import MANY
 from forecause.refine.latent import refine_latent
 from forecause.refine.run import refine_instantaneous
 from forecause.regression import screen
@@ -71,7 +71,7 @@ def screened_inputs(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
     windows = Windows.of(panel, max_lag)
     variables = windows.shape[1]
     reads = np.ones((variables, windows.inputs), dtype=bool)
-    if windows.inputs > MANY:
+    if windows.inputs > MANY_INPUTS:
         kinds = closed_forms(windows)
         asked = [ForecastOptions(forecaster=kind(), held_out=HELD_OUT) for kind in kinds]
         models = [fit_best(windows, one, FitContext(seed)).forecaster for one in asked]

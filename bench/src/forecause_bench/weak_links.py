@@ -26,9 +26,8 @@ from forecause.data.windows import Windows
 from forecause.edges.reading import usual_fdr
 from forecause.edges.select import accepted_share
 from forecause.forecast.input_tests.closed_form import closed_form_tests
-from forecause.forecast.input_tests.false_discovery import link_q_values as q_values
-from forecause.forecast.input_tests.false_discovery import own_past_weights
-from forecause.forecast.input_tests.protocol import TestRequest
+from forecause.forecast.input_tests.protocol import TestRequest, own_past_weights
+from forecause.forecast.input_tests.protocol import link_q_values as q_values
 from forecause.graph.axes import empty_scores
 from forecause.graph.lagged import LaggedGraph
 from forecause.simulation import simulate

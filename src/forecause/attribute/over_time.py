@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
+from forecause.arrays import Floats, Index
 from forecause.attribute.readouts import find_readout
 from forecause.attribute.relevance import BATCH_NUMBERS
 from forecause.data.windows import Window, Windows
 from forecause.errors import InputError
-from forecause.forecast.forecaster import Floats, Forecaster
+from forecause.forecast.forecaster import Forecaster
 from forecause.graph.axes import by_lag
 from forecause.progress import QUIET, Progress
 
@@ -75,7 +75,7 @@ class _Sums:
         self.absolute = np.zeros((bins, steps, variables))
         self.both = np.zeros((bins, 2))  # forecast and actual
 
-    def add(self, bin_of: npt.NDArray[np.int64], signed: Floats, both: Floats) -> None:
+    def add(self, bin_of: Index, signed: Floats, both: Floats) -> None:
         """Take in a batch: signed relevance (batch, step, source), forecast and actual."""
         touched, begins = np.unique(bin_of, return_index=True)  # bins are runs of windows
         values = signed.astype(np.float64)
@@ -83,7 +83,7 @@ class _Sums:
         self.absolute[touched] += np.add.reduceat(np.abs(values), begins)
         self.both[touched] += np.add.reduceat(both.astype(np.float64), begins)
 
-    def means(self, count: npt.NDArray[np.int64], names: tuple[str, ...]) -> xr.Dataset:
+    def means(self, count: Index, names: tuple[str, ...]) -> xr.Dataset:
         """Steps, oldest first, become lags, 1 first."""
         axes = ("time", "source", "lag")
         contribution, magnitude = (
@@ -106,7 +106,7 @@ def _both(forecaster: Forecaster, window: Window) -> Floats:
     return np.stack([forecaster.forecast(window), window.target], axis=2)
 
 
-def _bins(windows: Windows, bins: int | None) -> npt.NDArray[np.int64]:
+def _bins(windows: Windows, bins: int | None) -> Index:
     """The bin of every window: runs of equal length, begun anew with every series."""
     if bins is not None and bins < 1:
         raise InputError(f"The number of bins must be at least 1, found {bins}.")
@@ -118,7 +118,7 @@ def _bins(windows: Windows, bins: int | None) -> npt.NDArray[np.int64]:
     return np.cumsum(since % length == 0) - 1
 
 
-def _places(windows: Windows, count: npt.NDArray[np.int64]) -> dict[str, Any]:
+def _places(windows: Windows, count: Index) -> dict[str, Any]:
     """Where each bin lies: coordinates along time."""
     panel = windows.panel
     first = np.cumsum(count) - count

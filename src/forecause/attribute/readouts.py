@@ -13,11 +13,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from forecause.arrays import Floats
 from forecause.data.variables import LabelColumns, Variables
 from forecause.data.windows import Window
 from forecause.errors import InputError
-from forecause.forecast.forecaster import Floats, Forecaster
-from forecause.forecast.rules import ATTN_LRP, BALANCED_LRP, CP_LRP
+from forecause.forecast.forecaster import PLAIN, Forecaster, Rules
+
+PerSample = Callable[[Forecaster, Window], Floats]
+"""Signed relevance (batch, target, step, source) of a batch of windows."""
+
+# AttnLRP: relevance flows through the softmax as well as through the values.
+ATTN_LRP = Rules(query_key=0.25, value=0.5, linearise=True)
+# AttnLRP halves what passes attention and not the residual beside it, which carries the target's
+# own last value: over four layers a factor of up to 16. Here both are halved.
+BALANCED_LRP = Rules(query_key=0.25, value=0.5, residual=0.5, linearise=True)
+# CP-LRP: attention weights are constants, relevance flows through the values alone.
+CP_LRP = Rules(query_key=0.0, value=1.0, linearise=True)
 
 
 @dataclass(frozen=True)
@@ -103,12 +114,6 @@ def gradient(forecaster: Forecaster, window: Window) -> Floats:
     return forecaster.jacobian(window.past, domain=window.domain)
 
 
-def input_times_gradient(forecaster: Forecaster, window: Window) -> Floats:
-    """Gradient times the input's own value: its share of the forecast, to first order."""
-    slopes = forecaster.jacobian(window.past, domain=window.domain)
-    return slopes * window.past[:, None]
-
-
 def score(forecaster: Forecaster, window: Window) -> Floats:
     """d log p(X_t | past) / d input; its mean square is the score gradient energy.
 
@@ -118,22 +123,15 @@ def score(forecaster: Forecaster, window: Window) -> Floats:
     return forecaster.score(window)
 
 
-def attn_lrp(forecaster: Forecaster, window: Window) -> Floats:
-    """AttnLRP: relevance flows through the softmax as well as through the values."""
-    slopes = forecaster.jacobian(window.past, ATTN_LRP, domain=window.domain)
-    return slopes * window.past[:, None]
+def times_input(rules: Rules) -> PerSample:
+    """The gradient under some rules times the input's own value: its share of the forecast, by LRP
+    or, under the plain rules, to first order."""
 
+    def read(forecaster: Forecaster, window: Window) -> Floats:
+        slopes = forecaster.jacobian(window.past, rules, domain=window.domain)
+        return slopes * window.past[:, None]
 
-def balanced_lrp(forecaster: Forecaster, window: Window) -> Floats:
-    """AttnLRP with the residual beside attention halved as attention is."""
-    slopes = forecaster.jacobian(window.past, BALANCED_LRP, domain=window.domain)
-    return slopes * window.past[:, None]
-
-
-def cp_lrp(forecaster: Forecaster, window: Window) -> Floats:
-    """CP-LRP: attention weights are constants, relevance flows through the values alone."""
-    slopes = forecaster.jacobian(window.past, CP_LRP, domain=window.domain)
-    return slopes * window.past[:, None]
+    return read
 
 
 def intervention(forecaster: Forecaster, window: Window) -> Floats:
@@ -177,9 +175,9 @@ class Readout:
     It is read from windows: the past and what followed.
     """
 
-    per_sample: Callable[[Forecaster, Window], Floats]
+    per_sample: PerSample
     power: int  # 2: mean square (an energy); 1: mean absolute value
-    direction: Callable[[Forecaster, Window], Floats] | None = None  # if not per_sample's own
+    direction: PerSample | None = None  # if not per_sample's own
     sums_sources: bool = False  # over the columns of a label; see VariableRelevance
     sums_targets: bool = False
 
@@ -193,10 +191,10 @@ READOUTS = {
     "gradient": Readout(gradient, power=2),
     # The mean of a score is zero whatever the effect, so the gradient tells the direction.
     "score": Readout(score, power=2, direction=gradient, sums_targets=True),
-    "input-gradient": Readout(input_times_gradient, power=1, sums_sources=True),
-    "lrp": Readout(attn_lrp, power=1, sums_sources=True),
-    "balanced-lrp": Readout(balanced_lrp, power=1, sums_sources=True),
-    "cp-lrp": Readout(cp_lrp, power=1, sums_sources=True),
+    "input-gradient": Readout(times_input(PLAIN), power=1, sums_sources=True),
+    "lrp": Readout(times_input(ATTN_LRP), power=1, sums_sources=True),
+    "balanced-lrp": Readout(times_input(BALANCED_LRP), power=1, sums_sources=True),
+    "cp-lrp": Readout(times_input(CP_LRP), power=1, sums_sources=True),
     "attention": Readout(raw_attention, power=1, sums_sources=True),
     "rollout": Readout(attention_rollout, power=1, sums_sources=True),
     "intervention": Readout(intervention, power=1),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
+from forecause.arrays import Array, Floats
 from forecause.attribute.readouts import Readout, VariableRelevance, find_readout, gradient
 from forecause.data.windows import Window, Windows
 from forecause.errors import InputError
-from forecause.forecast.forecaster import Floats, Forecaster
+from forecause.forecast.forecaster import Forecaster
 from forecause.graph.axes import by_lag, labelled_together
 from forecause.progress import QUIET, Progress
 
@@ -104,7 +104,7 @@ class RelevanceStream:
     def __init__(self, power: int) -> None:
         self.power = power
         self.count = 0
-        self.sums: dict[str, npt.NDArray[np.float64]] = {}
+        self.sums: dict[str, Array] = {}
         self.counts: dict[str, int] = {}  # of the samples in every sum
 
     def add(self, signed: Floats, direction: Floats | None = None) -> None:

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
+from forecause.arrays import Array, Index, Mask
 from forecause.attribute import cross_fitted, relevance
 from forecause.config import EdgeOptions
 from forecause.config.thresholds import thresholds
@@ -22,9 +22,13 @@ from forecause.edges import select as rules
 from forecause.edges.certainty import certainty
 from forecause.edges.knowledge import Candidates, with_required
 from forecause.forecast.forecaster import Forecaster
-from forecause.forecast.input_tests.false_discovery import link_q_values, own_past_weights
 from forecause.forecast.input_tests.kept import kept_tests, untested_rule_tests
-from forecause.forecast.input_tests.protocol import InputTests, TestRequest
+from forecause.forecast.input_tests.protocol import (
+    InputTests,
+    TestRequest,
+    link_q_values,
+    own_past_weights,
+)
 from forecause.forecast.input_tests.refits import Refits
 from forecause.forecast.selection import Fitted, energy_shares
 from forecause.graph.axes import by_step, labelled
@@ -210,7 +214,7 @@ def with_final_fdr(context: ReadingContext, statistics: Statistics) -> ReadingCo
     return replace(context, fdr=rules.accepted_share(q_values, context.fdr, context.fdr_if_weak))
 
 
-def allowed_inputs(allowed: xr.DataArray, coding: Variables | None = None) -> npt.NDArray[np.bool_]:
+def allowed_inputs(allowed: xr.DataArray, coding: Variables | None = None) -> Mask:
     """Allowed edges (target, source, lag) as a forecaster's inputs (target, step, source).
 
     With a coding, what is said of a variable holds for all its columns.
@@ -335,7 +339,7 @@ def _chosen(found: xr.Dataset, options: EdgeOptions, fdr: float) -> xr.DataArray
             return rules.false_discovery(scores, found["q_value"], fdr, least)
 
 
-def _signs(effect: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+def _signs(effect: Array) -> Index:
     """1 raises, -1 lowers, 0 neither: the effect of a label of several levels is unknown (NaN)."""
     return np.sign(np.nan_to_num(effect)).astype(int)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
+from forecause.arrays import Array
 from forecause.config.thresholds import thresholds
 from forecause.errors import InputError
 
@@ -58,7 +58,7 @@ def false_discovery(
     return (q_values <= fdr) & ((shares >= least_share) | fills_it)
 
 
-def accepted_share(q_values: npt.NDArray[np.float64], fdr: float, if_weak: float) -> float:
+def accepted_share(q_values: Array, fdr: float, if_weak: float) -> float:
     """The accepted share of false edges: `fdr`, or `if_weak` where the links found are weak ones.
 
     Where many of the links between variables that pass at `fdr` would not pass a far stricter

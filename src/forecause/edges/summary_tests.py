@@ -6,20 +6,15 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from forecause.arrays import Array, Index
 from forecause.config.thresholds import thresholds
 from forecause.data.streams import inputs_of
 from forecause.data.windows import Windows
-from forecause.forecast.input_tests.false_discovery import link_q_values
-from forecause.forecast.input_tests.given_parents import (
-    Array,
-    ConditionalTests,
-    Index,
-    Model,
-    robust_p_value,
-)
+from forecause.forecast.forecaster import MANY_INPUTS
+from forecause.forecast.input_tests.given_parents import ConditionalTests, Model, robust_p_value
+from forecause.forecast.input_tests.protocol import link_q_values
 from forecause.regression.p_values import cauchy_combination
 
-MOST_JOINT_INPUTS = 100  # with more, looking for the plausible parents takes too long
 MOST_JOINTLY_TESTED = 5_000  # of the joint tests
 MOST_PAIRS = 10_000  # of a table; of more pairs, those with a q-value above LEAST_Q are left out
 LEAST_Q = 0.5
@@ -36,7 +31,7 @@ def summary_edges(windows: Windows, p_values: xr.DataArray, allowed: xr.DataArra
     of_lags = p_values.values  # (target, source, lag)
     found = _of_lags_alone(of_lags)
     one_domain = len(windows.panel.domain_names) < 2
-    if windows.inputs <= MOST_JOINT_INPUTS and one_domain and np.isfinite(found).any():
+    if windows.inputs <= MANY_INPUTS and one_domain and np.isfinite(found).any():
         found = _with_joint_tests(windows, found, allowed)
     names = [str(name) for name in p_values["source"].values]
     adjusted = link_q_values(found)

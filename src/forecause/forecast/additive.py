@@ -6,12 +6,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from forecause.arrays import Floats, Index
 from forecause.data.streams import moments_by_block, place_knots
-from forecause.forecast.forecaster import FitData, Floats, Forecaster, ForecasterSettings, Index
+from forecause.forecast.forecaster import PLAIN, FitData, Forecaster, ForecasterSettings, Rules
 from forecause.forecast.input_tests.closed_form import closed_form_tests
 from forecause.forecast.input_tests.protocol import InputTests, TestRequest
 from forecause.forecast.members import by_domain
-from forecause.forecast.rules import PLAIN, Rules
 from forecause.regression.moments import cross_validated
 from forecause.regression.splines import spline_slopes, spline_terms
 

@@ -7,25 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from pydantic import Field
 
+from forecause.arrays import Array, Index, Mask, Single
 from forecause.config import ForecasterSpec
 from forecause.errors import InputError
-from forecause.forecast.choice import PerTargetChoice, PerTargetChoiceSettings
 from forecause.forecast.forecaster import Forecaster
-from forecause.forecast.members import Member, rebuilt
+from forecause.forecast.members import Member, PerTargetChoice, PerTargetChoiceSettings, rebuilt
 from forecause.forecast.outlook import Outlook
 
 MOST_RESIDUALS = 2_000  # windows whose residuals are kept for draws
-
-Array: TypeAlias = npt.NDArray[np.float64]
-Single: TypeAlias = npt.NDArray[np.float32]
-Index: TypeAlias = npt.NDArray[np.int64]
 
 
 class CausalSettings(PerTargetChoiceSettings):
@@ -112,7 +108,7 @@ class Causal:
         return tuple(self.losses["forecast_by"])
 
     @property
-    def is_forecast(self) -> npt.NDArray[np.bool_]:
+    def is_forecast(self) -> Mask:
         """Whether the dense or the causal one forecasts a variable better than its own past.
 
         True where no held-out value was observed.

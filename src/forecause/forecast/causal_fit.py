@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from forecause.arrays import Array, Index, Mask
 from forecause.config import ForecasterSpec, ForecastOptions
 from forecause.config.thresholds import thresholds
 from forecause.data.windows import Windows
@@ -44,9 +44,6 @@ ENOUGH_TO_CHOOSE = 3_000  # windows, from which on forms that no target took are
 MOST_MULTIPLIED = 12  # causes of a target whose products are tried
 STOPPED_BY = 10  # every so manieth block of time stops the training of a network
 CLOSED_FORMS = ("linear", "additive")
-
-Array: TypeAlias = npt.NDArray[np.float64]
-Index: TypeAlias = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,7 +279,7 @@ def sample_of_residuals(left_out: Array) -> Index:
     return kept
 
 
-def _places(allowed: npt.NDArray[np.bool_], inputs: int) -> Index:
+def _places(allowed: Mask, inputs: int) -> Index:
     """The places (target, input) of every target's causes, filled up by what it may not read."""
     flat = allowed.reshape(len(allowed), -1)
     order = np.argsort(~flat, axis=1, kind="stable")[:, :inputs]

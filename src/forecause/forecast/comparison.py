@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from forecause.arrays import Array, Floats
+from forecause.config.thresholds import thresholds
 from forecause.data.windows import Window, Windows
-from forecause.forecast.choice import PerTargetChoice, choose, clear_wins
-from forecause.forecast.forecaster import Floats, Forecaster, over_windows, squared_errors
+from forecause.forecast.forecaster import Forecaster, over_windows, squared_errors
 from forecause.forecast.likelihood import MeanLikelihood
-from forecause.forecast.members import JOINED, Stack
+from forecause.forecast.members import JOINED, PerTargetChoice, Stack
 from forecause.networks.settings import TrainedSettings
+from forecause.regression.p_values import clearly_better, gain_over_blocks
 
 
 class Comparison:
@@ -23,7 +24,7 @@ class Comparison:
     Of a label all columns count together: as its Brier score, or as its cross-entropy.
     """
 
-    def __init__(self, judging: Windows, mean: npt.NDArray[np.float64]) -> None:
+    def __init__(self, judging: Windows, mean: Array) -> None:
         """`mean` (column,) is that of the windows that were learned from."""
         self.judging, self.mean = judging, mean
         self.coding = judging.panel.coding
@@ -128,7 +129,7 @@ class Comparison:
 
     def _table(
         self,
-        reference: dict[str, npt.NDArray[np.float64]],
+        reference: dict[str, Array],
         means: Sequence[Floats],
         fitted: Forecaster,
     ) -> pd.DataFrame:
@@ -149,12 +150,12 @@ class Comparison:
         mixed = (weights > 0) * 1.0 if summed else weights
         return np.asarray((errors @ mixed)[:, self.coding.of_column])
 
-    def _of_variables(self, columns: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def _of_variables(self, columns: Array) -> Array:
         if not self.coding.labels:
             return columns
         return np.asarray(columns @ self.coding.weights(self.judging.scale.mean))
 
-    def _of_mean(self) -> npt.NDArray[np.float64]:
+    def _of_mean(self) -> Array:
         likelihood = MeanLikelihood(self.coding.label_columns(self.judging.scale.mean))
         parts = []
         for batch in self.judging.batches(4096):
@@ -166,7 +167,42 @@ class Comparison:
         )
 
 
-def naive_loss(windows: Windows) -> npt.NDArray[np.float64]:
+def choose(members: Sequence[Forecaster], errors: Sequence[Floats]) -> PerTargetChoice:
+    """Pick per target from errors (window, target), members ordered simple to rich.
+
+    A richer member must be better by more than the standard error of the difference: a tie goes
+    to the simpler one, which has fewer ways to be wrong. One that is no closed form must be so
+    over several blocks of time, and where windows are few over all its targets together, too.
+    """
+    winners = [0] * members[0].n_variables
+    for rival, member in enumerate(members[1:], 1):
+        offered = [t for t in range(len(winners)) if member.has_model_for(t)]
+        before = np.stack([errors[winners[t]][:, t] for t in range(len(winners))], axis=1)
+        for target in clear_wins(before, errors[rival], offered, member.settings.closed_form):
+            winners[target] = rival
+    kinds = [members[winner].label for winner in winners]
+    return PerTargetChoice.of(kinds, {m.label: m for m in members if m.label in kinds})
+
+
+def clear_wins(
+    before: Floats, after: Floats, offered: Sequence[int], closed_form: bool
+) -> list[int]:
+    """The offered targets whose errors (window, target) are clearly lower after than before."""
+    before, after = before.astype(np.float64), after.astype(np.float64)
+    bounds = thresholds().choice
+    if closed_form or len(before) < bounds.blocks_of_time * bounds.windows_per_block:
+        won = [t for t in offered if clearly_better(before[:, t], after[:, t])]
+    else:
+        gain = gain_over_blocks(before, after, bounds.blocks_of_time)
+        won = [t for t in offered if gain[t] > 1]
+    if closed_form or len(before) >= bounds.few_judged or not won:
+        return won
+    scale = np.maximum(before[:, offered].mean(0), 1e-12)
+    simpler, richer = ((errors[:, offered] / scale).mean(1) for errors in (before, after))
+    return won if clearly_better(simpler, richer) else []
+
+
+def naive_loss(windows: Windows) -> Array:
     """Mean squared error of repeating the last value, (column,)."""
     total = np.zeros(windows.shape[1])
     for batch in windows.batches(4096):
@@ -174,7 +210,7 @@ def naive_loss(windows: Windows) -> npt.NDArray[np.float64]:
     return total / len(windows)
 
 
-def mean_loss(windows: Windows, mean: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def mean_loss(windows: Windows, mean: Array) -> Array:
     """Mean squared error of forecasting a mean (column,), (column,)."""
     total = np.zeros(windows.shape[1])
     for batch in windows.batches(4096):

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import ClassVar, get_args
 
 import numpy as np
-import numpy.typing as npt
 
+from forecause.arrays import Array, Floats, Index, Single
 from forecause.config import PLAIN_READOUTS
 from forecause.forecast.dictionary_search import (
     MOST_ATOMS,
@@ -22,20 +22,22 @@ from forecause.forecast.dictionary_search import (
     extra_pair_scans,
     extra_triple_scans,
 )
-from forecause.forecast.forecaster import FitData, Floats, Forecaster, ForecasterSettings
+from forecause.forecast.forecaster import (
+    ENOUGH_WINDOWS,
+    PLAIN,
+    FitData,
+    Forecaster,
+    ForecasterSettings,
+    Rules,
+)
 from forecause.forecast.members import by_domain
-from forecause.forecast.rules import PLAIN, Rules
 from forecause.regression import scan
 from forecause.regression.atoms import Atom, Factor, Kind
-from forecause.regression.least_squares import Index
 from forecause.regression.scan import InputGroups
 from forecause.regression.splines import BENDS, KNOT_QUANTILES, bend_slopes_of, bends_of
 
 KINDS: tuple[Kind, ...] = get_args(Kind)  # of factors; in the table, their places from 1
 MOST_FACTORS = 4  # of an atom
-MOST_LEARNED_WINDOWS = 20_000  # that are learned from
-
-Array = npt.NDArray[np.float64]
 
 
 class Dictionary(ForecasterSettings):
@@ -75,7 +77,7 @@ class DictionaryModel(Forecaster):
         super().__init__(shape, settings)
         p, inputs = self.n_variables, self.max_lag * self.n_variables
 
-        def zeros(*size: int) -> npt.NDArray[np.float32]:
+        def zeros(*size: int) -> Single:
             return np.zeros(size, dtype=np.float32)
 
         self.intercept = zeros(p)
@@ -137,7 +139,7 @@ class DictionaryModel(Forecaster):
 
     def fit(self, fit_data: FitData) -> None:
         fit_data.progress.step("fitting the dictionary", 0.0)
-        windows = fit_data.windows.thin(MOST_LEARNED_WINDOWS)
+        windows = fit_data.windows.thin(ENOUGH_WINDOWS)
         batch = windows.whole()
         inputs = batch.past.reshape(len(batch), -1).astype(np.float64)
         targets = batch.target.astype(np.float64)

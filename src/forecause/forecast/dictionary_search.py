@@ -12,9 +12,10 @@ from functools import cached_property, partial
 from itertools import product
 
 import numpy as np
-import numpy.typing as npt
 
+from forecause.arrays import Array, Index, Mask
 from forecause.config.thresholds import thresholds
+from forecause.forecast.input_tests.projected_covariance import Predictor
 from forecause.regression import scan
 from forecause.regression.atoms import Atom, Factor, Kind, atom_of, atom_values
 from forecause.regression.least_squares import KnownFeatures, ridge
@@ -22,9 +23,6 @@ from forecause.regression.moments import Moments
 from forecause.regression.sample import stretches
 from forecause.regression.scan import InputGroups
 from forecause.regression.splines import BENDS, Splines
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 LINE_PENALTIES = (1e-3, 1e-2, 0.1)
 BEND_PENALTIES = (3e-3, 3e-2, 0.3, 1e4)  # the last one leaves straight lines
@@ -63,7 +61,7 @@ def extra_triple_scans() -> list[ScanOf]:
 
 
 @dataclass(frozen=True, eq=False)
-class DictionaryFit:
+class DictionaryFit(Predictor):
     """A fitted model of one target: intercept + lines + bends + atoms, all plain arrays."""
 
     splines: Splines
@@ -87,7 +85,7 @@ class DictionaryFit:
         """The inputs of every atom, and the atoms' values (row, atom)."""
         return [atom.columns for atom in self.atoms], atom_values(self.atoms, inputs)
 
-    def forecast_of(self, late: npt.NDArray[np.bool_], inputs: Array, target: Array) -> Array:
+    def forecast_of(self, late: Mask, inputs: Array, target: Array) -> Array:
         """What the same terms, fitted to all other rows, say of the rows `late` (row,) marks."""
         features = self.features(inputs)
         early, count = features[~late], float((~late).sum())
@@ -110,16 +108,6 @@ class DictionaryFit:
             if wanted.intersection(atom.columns):
                 terms = terms + weight * atom.values(inputs)
         return np.asarray(terms)
-
-    def gradient(self, inputs: Array) -> Array:
-        """Derivatives (row, input) by every input."""
-        slopes = np.zeros_like(inputs)
-        bends = self.splines.bend_slopes(inputs, self.reads)
-        slopes[:, self.reads] = self.lines + (bends * self.bends).sum(2)
-        for atom, weight in zip(self.atoms, self.weights, strict=True):
-            for column in atom.columns:
-                slopes[:, column] += weight * atom.slopes(inputs, column)
-        return slopes
 
 
 class AdditiveModels:

@@ -12,27 +12,44 @@ import numpy as np
 import numpy.typing as npt
 
 from forecause.advice import Advice
+from forecause.arrays import Array, Floats, Index, Mask
 from forecause.config import ForecasterSpec
 from forecause.data.variables import LabelColumns
 from forecause.data.windows import Window, Windows
 from forecause.errors import InputError
 from forecause.forecast.likelihood import MeanLikelihood
-from forecause.forecast.rules import PLAIN, Rules
 from forecause.progress import QUIET, Progress
 from forecause.regression.residuals import Residuals
 
 if TYPE_CHECKING:
     from forecause.forecast.input_tests.protocol import InputTests, TestRequest
 
-Floats = npt.NDArray[Any]  # float32 as drawn from windows, or float64
-Index = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
+ENOUGH_WINDOWS = 20_000  # of a longer table no more are learned from, compared or tested on
+MANY_INPUTS = 100  # beyond so many some models and tests read the plausible ones alone
 WATCHED = 4096  # held-out windows looked at to decide when to stop
 LEAST_NOISE = 1e-6  # of a target's variance: a perfect forecast still has a likelihood
 MOST_AT_ONCE = 2048  # windows that are forecast together
 WINDOWS_PER_INPUT = 3  # a domain with fewer learns from all domains
 STEP = 0.5  # standard deviations by which an input is moved either way to tell its mean slope
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How relevance is passed back: the plain gradient, or LRP as a modified one.
+
+    `query_key` and `value` are factors on the gradients of an attention's inputs, `residual` one on
+    the residual beside attention (not beside the feed-forward network). With `linearise` a norm's
+    standard deviation is held constant and f(x) is passed back as f(x) / x.
+    """
+
+    query_key: float = 1.0
+    value: float = 1.0
+    residual: float = 1.0
+    linearise: bool = False
+
+
+PLAIN = Rules()
 
 
 @dataclass(frozen=True)
@@ -141,7 +158,7 @@ class Forecaster(ABC):
     asked_inputs: int = 10**9  # windows times inputs that its own tests ask about, at most
 
     allowed: Mask  # (target, step, source)
-    noise_variance: npt.NDArray[np.float64]  # (target,) of the errors on held-out windows
+    noise_variance: Array  # (target,) of the errors on held-out windows
 
     def __init__(
         self, shape: tuple[int, int], settings: ForecasterSettings, head: str = "mse"

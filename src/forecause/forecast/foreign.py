@@ -12,17 +12,14 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field, model_validator
 
+from forecause.arrays import Array, Floats, Index
 from forecause.config import PLAIN_READOUTS
 from forecause.errors import InputError
-from forecause.forecast.forecaster import FitData, Floats, Forecaster, ForecasterSettings, Index
-from forecause.forecast.rules import PLAIN, Rules
+from forecause.forecast.forecaster import PLAIN, FitData, Forecaster, ForecasterSettings, Rules
 
 MOST_LEARNED_WINDOWS = 50_000
-
-Array = npt.NDArray[np.float64]
 
 
 class Adapter(Protocol):

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from forecause.arrays import Floats
 from forecause.data.variables import LEAST_PROBABILITY, LabelColumns
-
-Floats = npt.NDArray[Any]
 
 
 class MeanLikelihood:

@@ -6,13 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from forecause.arrays import Floats, Index
 from forecause.data.streams import flat, moments_by_block, past_and_targets
 from forecause.data.windows import Windows
-from forecause.forecast.forecaster import FitData, Floats, Forecaster, ForecasterSettings, Index
+from forecause.forecast.forecaster import PLAIN, FitData, Forecaster, ForecasterSettings, Rules
 from forecause.forecast.input_tests.closed_form import closed_form_tests
 from forecause.forecast.input_tests.protocol import InputTests, TestRequest
 from forecause.forecast.members import by_domain
-from forecause.forecast.rules import PLAIN, Rules
 from forecause.regression.moments import cross_validated
 from forecause.regression.sample import BLOCKS
 from forecause.regression.screen import chosen_moments, is_wide, screened_inputs

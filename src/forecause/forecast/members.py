@@ -1,4 +1,4 @@
-"""Forecasters made of others, stacked or one per domain; how a forecaster is saved and rebuilt."""
+"""Forecasters made of others: stacked, one per domain, one per target; how they are rebuilt."""
 
 from __future__ import annotations
 
@@ -8,18 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import field_validator
 
-from forecause.config import ForecasterSpec, Settings
+from forecause.arrays import Floats, Index, Mask
+from forecause.config import EVERY_HEAD, ForecasterSpec, Settings
+from forecause.data.windows import Window
 from forecause.errors import InputError
-from forecause.forecast.forecaster import (
-    FitData,
-    Floats,
-    Forecaster,
-    ForecasterSettings,
-    Index,
-    Mask,
-)
-from forecause.forecast.rules import PLAIN, Rules
+from forecause.forecast.forecaster import PLAIN, FitData, Forecaster, ForecasterSettings, Rules
 from forecause.networks.settings import TrainedSettings
 from forecause.progress import QUIET
 
@@ -137,6 +132,121 @@ class Stack(OfMembers):
         for part in self._members.values():
             part.fit(fit_data)
         self.estimate_noise(fit_data.held_out)
+
+
+class PerTargetChoiceSettings(ForecasterSettings):
+    """Which member forecasts each target, by its label, and what every member in use is."""
+
+    kind: ClassVar[str] = "auto"
+
+    kinds: tuple[str, ...]  # (target,) the label of its member
+    members: dict[str, Member]
+
+    @field_validator("members", mode="before")
+    @classmethod
+    def _of_version_0_1(cls, members: Any) -> Any:
+        """Version 0.1 wrote the settings alone and told the kind by the label."""
+        if not isinstance(members, dict):
+            return members
+        return {
+            label: saved
+            if isinstance(saved, Member) or set(saved) == {"kind", "settings"}
+            else {"kind": _kind_of_label(label), "settings": saved}
+            for label, saved in members.items()
+        }
+
+    def build(self, shape: tuple[int, int]) -> PerTargetChoice:
+        return PerTargetChoice(
+            shape, self, {name: m.build(shape) for name, m in self.members.items()}
+        )
+
+
+def _kind_of_label(label: str) -> str:
+    """`mlp-gaussian` is an mlp with another head, `linear-by-domain` a linear one per domain."""
+    for ending in ("-by-domain", *(f"-{head}" for head in EVERY_HEAD)):
+        label = label.removesuffix(ending)
+    return label
+
+
+class PerTargetChoice(OfMembers):
+    """Several fitted forecasters; each target is read from one of them."""
+
+    settings: PerTargetChoiceSettings
+
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        settings: PerTargetChoiceSettings,
+        members: Mapping[str, Forecaster],
+    ) -> None:
+        super().__init__(shape, settings, {label: members[label] for label in settings.members})
+        self._gather_noise()
+
+    @classmethod
+    def of(cls, kinds: Sequence[str], members: Mapping[str, Forecaster]) -> PerTargetChoice:
+        """Of fitted members by their labels; kinds (target,) are the labels that targets keep."""
+        written = {label: Member.of(member) for label, member in members.items()}
+        settings = PerTargetChoiceSettings(kinds=tuple(kinds), members=written)
+        first = next(iter(members.values()))
+        return cls((first.max_lag, first.n_variables), settings, members)
+
+    def _gather_noise(self) -> None:
+        own = [self.member_of(target).noise_variance for target in range(self.n_variables)]
+        self.noise_variance = np.array([noise[target] for target, noise in enumerate(own)])
+
+    @property
+    def learns_variance(self) -> bool:
+        return any(member.learns_variance for member in self._members.values())
+
+    def member_of(self, column: int) -> Forecaster:
+        return self._members[self.settings.kinds[column]]
+
+    def targets_of(self, label: str) -> list[int]:
+        """The columns that a member forecasts."""
+        return [target for target, kind in enumerate(self.settings.kinds) if kind == label]
+
+    def keep_only(self, columns: Collection[int]) -> None:
+        for label, member in self._members.items():
+            member.keep_only([column for column in self.targets_of(label) if column in columns])
+
+    def unfitted(self, seed: int = 0) -> PerTargetChoice:
+        """Who forecasts which target stays as it is."""
+        shape = (self.max_lag, self.n_variables)
+        fresh = {label: member.unfitted(seed) for label, member in self._members.items()}
+        return PerTargetChoice(shape, self.settings, fresh)
+
+    def fit(self, fit_data: FitData) -> None:
+        """Fit every member for the targets that it forecasts."""
+        for label, member in self._members.items():
+            own = self.targets_of(label)
+            member.fit(replace(fit_data, columns=tuple(own), to_beat=None))
+            member.keep_only(own)
+        self._gather_noise()
+
+    def forward(self, past: Floats, rules: Rules = PLAIN, domain: Index | None = None) -> Floats:
+        return self._gather(lambda member: member(past, rules, domain))
+
+    def jacobian(self, past: Floats, rules: Rules = PLAIN, domain: Index | None = None) -> Floats:
+        return self._gather(lambda member: member.jacobian(past, rules, domain))
+
+    def contribution(self, target: int, step: int, source: int, values: Floats) -> Floats | None:
+        return self.member_of(target).contribution(target, step, source, values)
+
+    def log_likelihood(self, window: Window) -> Floats:
+        return self._gather(lambda member: member.log_likelihood(window))
+
+    def variance(self, window: Window) -> Floats:
+        return self._gather(lambda member: member.variance(window))
+
+    def score(self, window: Window) -> Floats:
+        return self._gather(lambda member: member.score(window))
+
+    def _gather(self, answer: Callable[[Forecaster], Floats]) -> Floats:
+        """The members' answers (batch, target, ...), each target's from its own member."""
+        answers = {label: answer(member) for label, member in self._members.items()}
+        if len(answers) == 1:
+            return next(iter(answers.values()))
+        return np.stack([answers[k][:, i] for i, k in enumerate(self.settings.kinds)], axis=1)
 
 
 Plain = TypeVar("Plain", bound=ForecasterSettings)

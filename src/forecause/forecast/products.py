@@ -5,26 +5,28 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from forecause.arrays import Array, Floats, Index
 from forecause.config import ForecasterSpec
 from forecause.data.streams import place_knots
 from forecause.data.windows import Windows
 from forecause.errors import InputError
-from forecause.forecast.forecaster import FitData, Floats, Forecaster, ForecasterSettings, Index
+from forecause.forecast.forecaster import (
+    ENOUGH_WINDOWS,
+    PLAIN,
+    FitData,
+    Forecaster,
+    ForecasterSettings,
+    Rules,
+)
 from forecause.forecast.input_tests.closed_form import closed_form_tests
+from forecause.forecast.input_tests.designs import KNOTS
 from forecause.forecast.input_tests.protocol import InputTests, TestRequest
-from forecause.forecast.rules import PLAIN, Rules
-from forecause.regression.moments import Moments, cross_validated
+from forecause.regression.moments import BATCH, Moments, cross_validated
 from forecause.regression.sample import BLOCKS
 from forecause.regression.splines import spline_slopes, spline_terms
 
-KNOTS = 5
 TERMS = KNOTS - 1  # of a place: its line and its bends
-MOST_WINDOWS = 20_000  # that are learned from
-BATCH = 4096
-
-Array = npt.NDArray[np.float64]
 
 
 class Products(ForecasterSettings):
@@ -103,7 +105,7 @@ class ProductsModel(Forecaster):
 
     def fit(self, fit_data: FitData) -> None:
         fit_data.progress.step("fitting products", 0.0)
-        windows = fit_data.windows.thin(MOST_WINDOWS)
+        windows = fit_data.windows.thin(ENOUGH_WINDOWS)
         self._standardise(windows)
         batch = windows.whole()
         self.intercept = batch.target.mean(0, dtype=np.float64)

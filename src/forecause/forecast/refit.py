@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from forecause.arrays import Array, Index, Mask, Single
 from forecause.config.thresholds import thresholds
 from forecause.data.streams import MOST_NUMBERS, past_and_targets
 from forecause.data.variables import Variables
@@ -35,11 +35,6 @@ BLOCKS = 5  # of time, each left out once
 LEAST_ROWS = 2 * BLOCKS  # with fewer observed values a target is its mean
 MOST_CURVED = 100  # causes whose curves are fitted
 ROWS_PER_CAUSE, MORE_ROWS = 3, 20  # of a domain; with fewer it learns from all domains
-
-Array: TypeAlias = npt.NDArray[np.float64]
-Single: TypeAlias = npt.NDArray[np.float32]
-Index: TypeAlias = npt.NDArray[np.int64]
-Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

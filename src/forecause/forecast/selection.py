@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from forecause.arrays import Array, Floats, Index, Mask, Single
 from forecause.config import ForecasterSpec, ForecastOptions
 from forecause.config.thresholds import thresholds
 from forecause.data.windows import Windows
 from forecause.forecast.additive import Additive
 from forecause.forecast.comparison import Comparison
 from forecause.forecast.dictionary import Dictionary, DictionaryModel
-from forecause.forecast.forecaster import FitData, Forecaster, ForecasterSettings, Index, Mask
-from forecause.forecast.joint_functions import columns_with_products
+from forecause.forecast.forecaster import (
+    ENOUGH_WINDOWS,
+    MANY_INPUTS,
+    FitData,
+    Forecaster,
+    ForecasterSettings,
+)
 from forecause.forecast.linear import Linear
 from forecause.forecast.products import Products
 from forecause.forecast.trees import Trees
-from forecause.networks.settings import MANY, MLP, MOST_INPUTS, TrainedSettings, Transformer
+from forecause.networks.settings import MLP, MOST_INPUTS, TrainedSettings, Transformer
 from forecause.progress import QUIET, Progress
+from forecause.regression import scan
+from forecause.regression.least_squares import KnownFeatures
+from forecause.regression.splines import Splines
+from forecause.work_sharing import in_blocks, parallel_map
 
 MOST_CURVED = 1000  # inputs; with more the additive model's curves are too many
-MOST_HELD_OUT = 20_000  # windows to stop by, and as many to compare by
+MOST_MULTIPLIED = 14  # inputs of a target whose products are scanned
+MOST_SCANNED_WINDOWS = 4000
+COLUMNS_AT_ONCE = 8  # targets
 MOST_LEARNED = 60  # inputs of learners; with more, scans of products take too long
 HEADS_OF_AUTO = ("mse", "gaussian")
 
@@ -158,9 +169,9 @@ class Fits:
         # Stopping and comparing on the same windows would favour whoever looked most often.
         places, rng = np.arange(len(self.late)), np.random.default_rng(0)
         self.tuning, judging = (
-            self.late.at(places[part::2]).sample(MOST_HELD_OUT, rng) for part in (0, 1)
+            self.late.at(places[part::2]).sample(ENOUGH_WINDOWS, rng) for part in (0, 1)
         )
-        self.comparison = Comparison(judging, self.early.thin(MOST_HELD_OUT).targets().mean(0))
+        self.comparison = Comparison(judging, self.early.thin(ENOUGH_WINDOWS).targets().mean(0))
 
     def can_win(self, settings: ForecasterSettings) -> bool:
         """Whether a candidate of `auto` may hold something that the simpler ones do not.
@@ -275,7 +286,7 @@ def specs_tried(options: ForecastOptions, windows: Windows) -> list[ForecasterSe
         bounds = thresholds().choice
         least = bounds.neural_beside_learners_from if learners(windows) else bounds.neural_from
         if len(windows) >= least or options.head != "mse":
-            kinds += NETWORKS if windows.inputs <= MANY else NETWORKS[:1]
+            kinds += NETWORKS if windows.inputs <= MANY_INPUTS else NETWORKS[:1]
     return [_as_settings(kind.of_preset(options.preset)) for kind in kinds]
 
 
@@ -287,7 +298,9 @@ def _as_settings(spec: ForecasterSpec) -> ForecasterSettings:
 def closed_forms(windows: Windows) -> list[type[ForecasterSettings]]:
     """Those that are affordable: the curves of many inputs need many windows and much memory."""
     least = thresholds().choice.windows_per_curve * windows.inputs
-    curves = windows.inputs <= MANY or (windows.inputs <= MOST_CURVED and len(windows) >= least)
+    curves = windows.inputs <= MANY_INPUTS or (
+        windows.inputs <= MOST_CURVED and len(windows) >= least
+    )
     return [kind for kind in CLOSED_FORMS if curves or kind().features(1) == 1]
 
 
@@ -319,7 +332,7 @@ def strongest_inputs(models: Sequence[Forecaster], windows: Windows) -> Index:
     return np.argsort(-shares, axis=1, kind="stable")[:, :MOST_INPUTS]
 
 
-def energy_shares(models: Sequence[Forecaster], windows: Windows) -> npt.NDArray[np.float64]:
+def energy_shares(models: Sequence[Forecaster], windows: Windows) -> Array:
     """The largest share of a target's gradient energy in any of the models, (target, step,
     column)."""
     sample = windows.sample(READ_WINDOWS, np.random.default_rng(0))
@@ -327,7 +340,7 @@ def energy_shares(models: Sequence[Forecaster], windows: Windows) -> npt.NDArray
     return np.asarray(largest.reshape(-1, *windows.shape))
 
 
-def _energy_shares(model: Forecaster, windows: Windows) -> npt.NDArray[np.float64]:
+def _energy_shares(model: Forecaster, windows: Windows) -> Array:
     """Share of each target's gradient energy, (target, step * variable)."""
     windows = windows.at(np.arange(1)) if model.is_straight else windows
     energy = np.zeros((windows.shape[1], windows.inputs))
@@ -335,3 +348,47 @@ def _energy_shares(model: Forecaster, windows: Windows) -> npt.NDArray[np.float6
         slopes = model.jacobian(window.past, domain=window.domain)
         energy += np.square(slopes).sum(0).reshape(energy.shape)
     return np.asarray(energy / np.maximum(energy.sum(1, keepdims=True), 1e-12))
+
+
+def columns_with_products(
+    windows: Windows, residuals: Callable[[Windows], Floats], strongest: Index
+) -> frozenset[int]:
+    """The target columns whose residuals (window, column) follow a product of two inputs.
+
+    strongest (column, input) are the places step * variable of every column's strongest inputs,
+    the strongest first.
+    """
+    looked = windows.thin(MOST_SCANNED_WINDOWS)
+    batch = looked.whole()
+    inputs, left = batch.past.reshape(len(batch), -1), residuals(looked).astype(np.float64)
+    numeric = np.isin(np.arange(looked.shape[1]), looked.panel.coding.numeric_columns)
+    is_curved = np.tile(numeric, looked.shape[0])
+    level = thresholds().choice.joint_level / left.shape[1]
+    places = strongest[:, :MOST_MULTIPLIED]
+    own = [[int(i) for i in some[is_curved[some]]] for some in places]
+    blocks = in_blocks(range(len(own)), COLUMNS_AT_ONCE)
+    following = parallel_map(_following, (inputs, left, own, level), blocks)
+    return frozenset(column for part in following for column in part)
+
+
+def _following(
+    data: tuple[Single, Array, list[list[int]], float], columns: Sequence[int]
+) -> list[int]:
+    """Those of some columns whose residuals follow a product of two of their own inputs."""
+    inputs, left, own, level = data
+    return [
+        column
+        for column in columns
+        if _follows_product(inputs[:, own[column]].astype(np.float64), left[:, column], level)
+    ]
+
+
+def _follows_product(inputs: Array, residual: Array, level: float) -> bool:
+    """Whether a residual (row,) follows a product of two of the inputs (row, input)."""
+    columns = np.arange(inputs.shape[1])
+    if len(columns) < 2:
+        return False
+    [proposals] = scan.PairScan(inputs, columns, scan.PLAIN)(residual[:, None])
+    bends = Splines.of(inputs, np.ones(len(columns), dtype=bool)).bends(inputs)
+    known = np.concatenate([np.ones((len(inputs), 1)), inputs, bends], axis=1)
+    return bool(scan.confirmed(proposals, inputs, residual, KnownFeatures.of(known), 1, level))

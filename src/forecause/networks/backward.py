@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional
 
-from forecause.forecast.rules import Rules
+from forecause.forecast.forecaster import Rules
 
 
 def scale_gradient(x: Tensor, factor: float) -> Tensor:
@@ -29,10 +30,10 @@ def activation(f: Callable[[Tensor], Tensor], x: Tensor, rules: Rules) -> Tensor
     return x * (f(x) / safe).detach()
 
 
-def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, rules: Rules, eps: float = 1e-5) -> Tensor:
+def layer_norm(norm: nn.LayerNorm, x: Tensor, rules: Rules) -> Tensor:
     """LayerNorm over the last axis; under LRP the standard deviation is a constant."""
     if not rules.linearise:
-        return torch.nn.functional.layer_norm(x, x.shape[-1:], weight, bias, eps)
+        return functional.layer_norm(x, x.shape[-1:], norm.weight, norm.bias, norm.eps)
     centred = x - x.mean(-1, keepdim=True)
-    sd = (centred.square().mean(-1, keepdim=True) + eps).sqrt().detach()
-    return centred / sd * weight + bias
+    sd = (centred.square().mean(-1, keepdim=True) + norm.eps).sqrt().detach()
+    return centred / sd * norm.weight + norm.bias

@@ -14,9 +14,9 @@ from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 from torch import Tensor, nn
 
+from forecause.arrays import Index
 from forecause.forecast.forecaster import FitData, KnownErrors
 from forecause.networks import distributed
 from forecause.networks.network import NetworkModule
@@ -26,7 +26,7 @@ from forecause.work_sharing import LARGE, helped, parallel_map, shared
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Learn = Callable[[NetworkModule, FitData], None]
-Columns = npt.NDArray[np.int64]
+Columns = Index
 
 
 def train_by_blocks(model: NetworkModule, fit_data: FitData, learn: Learn) -> None:

@@ -16,7 +16,7 @@ from torch.func import functional_call
 from forecause.advice import Advice
 from forecause.config.spec import NotFetched, may_fetch
 from forecause.errors import InputError, MissingExtra
-from forecause.forecast.rules import PLAIN, Rules
+from forecause.forecast.forecaster import PLAIN, Rules
 from forecause.networks.settings import Chronos
 from forecause.networks.training import Trained
 

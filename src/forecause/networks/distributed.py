@@ -19,9 +19,7 @@ from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
+from forecause.arrays import Index
 from forecause.errors import ForecauseError, InputError, TrainingError
 
 if TYPE_CHECKING:  # a process that trains alone does not wait for torch
@@ -53,7 +51,7 @@ class Ranks:
         """Whether this process writes and speaks."""
         return self.rank == 0
 
-    def share(self, chosen: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def share(self, chosen: Index) -> Index:
         """This process's part of the windows of a batch; parts differ by one window at most."""
         return chosen[self.rank :: self.size]
 

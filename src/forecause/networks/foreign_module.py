@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import nn
 
+from forecause.arrays import Floats
 from forecause.errors import InputError
 from forecause.networks.network import seeded
 
 STEPS, BATCH, RATE = 1_500, 256, 3e-3
 LOOK_EVERY, PATIENCE = 50, 6  # looks without a gain, after which training stops
 HELD_OUT = 0.1  # of the windows, the last: they decide when to stop
-
-Floats = npt.NDArray[Any]
 
 
 class Module:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from forecause.forecast.forecaster import FitData
+from forecause.forecast.forecaster import PLAIN, FitData, Rules
 from forecause.forecast.linear import Linear, LinearModel
-from forecause.forecast.rules import PLAIN, Rules
 from forecause.networks.backward import activation
 from forecause.networks.separate import Separate
 from forecause.networks.settings import CNN, MLP

@@ -15,19 +15,18 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from forecause.arrays import Array, Floats, Index, Mask
 from forecause.data.windows import Window, Windows
 from forecause.errors import InputError
 from forecause.forecast.forecaster import (
     LEAST_NOISE,
     MOST_AT_ONCE,
+    PLAIN,
     FitData,
-    Floats,
     Forecaster,
     ForecasterSettings,
-    Index,
-    Mask,
+    Rules,
 )
-from forecause.forecast.rules import PLAIN, Rules
 from forecause.networks.heads import LIKELIHOODS, Labelled, Likelihood
 from forecause.work_sharing import limit_loaded_torch
 
@@ -271,7 +270,7 @@ class Network(Forecaster):
         return np.asarray(self.module.get_buffer("allowed").cpu().numpy())
 
     @property
-    def noise_variance(self) -> npt.NDArray[np.float64]:  # type: ignore[override]
+    def noise_variance(self) -> Array:  # type: ignore[override]
         """(target,) of the errors on held-out windows."""
         return np.asarray(self.module.get_buffer("noise_variance").cpu().double().numpy())
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from forecause.forecast.rules import PLAIN, Rules
+from forecause.forecast.forecaster import PLAIN, Rules
 from forecause.networks.backward import activation, layer_norm, scale_gradient
 from forecause.networks.network import NetworkModule, TensorWindow
 from forecause.networks.settings import DeepTransformer, VectorTransformer
@@ -56,12 +56,12 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor, prior: Prior, asked: int, rules: Rules) -> Tensor:
         """x (batch, token, width) -> its last `asked` tokens after this block."""
-        normed = _norm(self.norm_attention, x, rules)
+        normed = layer_norm(self.norm_attention, x, rules)
         value = scale_gradient(self._heads(self.value(normed)), rules.value)
         mixed = self.attention(normed, prior, asked, rules) @ value
         residual = scale_gradient(x[:, -asked:], rules.residual)
         x = residual + self.mix(mixed.transpose(1, 2).flatten(2))
-        hidden = activation(torch.relu, self.expand(_norm(self.norm_network, x, rules)), rules)
+        hidden = activation(torch.relu, self.expand(layer_norm(self.norm_network, x, rules)), rules)
         return x + self.shrink(hidden)
 
     def fused(self, x: Tensor, mask: Tensor) -> Tensor:
@@ -69,7 +69,7 @@ class Block(nn.Module):
 
         They have no second derivative and no rules, and so cannot be used for readouts.
         """
-        normed = _norm(self.norm_attention, x, PLAIN)
+        normed = layer_norm(self.norm_attention, x, PLAIN)
         three = (self.query, self.key, self.value)
         weight, bias = (
             torch.cat([linear.weight for linear in three]),
@@ -79,7 +79,7 @@ class Block(nn.Module):
         query, key, value = (self._heads(part) for part in parts)
         mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
         x = x + self.mix(mixed.transpose(1, 2).flatten(2))
-        hidden = self.expand(_norm(self.norm_network, x, PLAIN))
+        hidden = self.expand(layer_norm(self.norm_network, x, PLAIN))
         return x + self.shrink(torch.relu(hidden))
 
     def attention(self, normed: Tensor, prior: Prior, asked: int, rules: Rules) -> Tensor:
@@ -144,7 +144,7 @@ class DeepTransformerModel(Trained):
         x, prior, weights = self._tokens(past, domain), Prior.of(self, domain), list[Tensor]()
         for block in self.blocks:
             assert isinstance(block, Block)
-            normed = _norm(block.norm_attention, x, PLAIN)
+            normed = layer_norm(block.norm_attention, x, PLAIN)
             weights.append(block.attention(normed, prior, x.shape[1], PLAIN))
             x = block(x, prior, x.shape[1], PLAIN)
         return weights
@@ -184,12 +184,8 @@ class DeepTransformerModel(Trained):
         return self._from_head(run_blocks(self.blocks, tokens, prior, asked, rules), rules)
 
     def _from_head(self, x: Tensor, rules: Rules) -> Tensor:
-        out: Tensor = self.head(_norm(self.norm, x, rules))
+        out: Tensor = self.head(layer_norm(self.norm, x, rules))
         return out.unflatten(1, (-1, self.n_variables))
-
-
-def _norm(norm: nn.LayerNorm, x: Tensor, rules: Rules) -> Tensor:
-    return layer_norm(x, norm.weight, norm.bias, rules, norm.eps)
 
 
 QUIET = 0.3  # size of a value's first weights against the embedding of its step
@@ -238,5 +234,5 @@ class VectorTransformerModel(Trained):
     def _run(self, past: Tensor, domain: Tensor | None, rules: Rules) -> Tensor:
         """What the head gives for every variable, (batch, variable, output)."""
         last = self.states(past, 1, rules, domain)[:, -1]
-        normed = layer_norm(last, self.norm.weight, self.norm.bias, rules, self.norm.eps)
+        normed = layer_norm(self.norm, last, rules)
         return self.head(normed).unflatten(1, (self.n_variables, -1))

@@ -7,7 +7,7 @@ from abc import abstractmethod
 import torch
 from torch import Tensor
 
-from forecause.forecast.rules import PLAIN, Rules
+from forecause.forecast.forecaster import PLAIN, Rules
 from forecause.networks.network import TensorWindow
 from forecause.networks.settings import SeparateSettings
 from forecause.networks.training import Trained

@@ -15,13 +15,13 @@ from forecause.config import (
     HeadName,
     Settings,
 )
-from forecause.forecast.forecaster import Forecaster, ForecasterSettings
+from forecause.forecast.forecaster import MANY_INPUTS, Forecaster, ForecasterSettings
 
 if TYPE_CHECKING:  # torch takes seconds to import
     from forecause.networks.network import NetworkModule
 
 QUICK_STEPS = 1000  # of training, at most, under the preset quick
-MANY, MOST_INPUTS = 100, 40  # beyond so many inputs, each target of a network reads so many
+MOST_INPUTS = 40  # that each target of a network reads, where there are many
 TARGETS_TOGETHER = 100  # at most, that are trained together where targets share no parameter
 SPARSITIES = (0.0, 0.03, 0.1, 0.2)  # weights of the penalty on gradients that are tried
 
@@ -137,7 +137,7 @@ class SeparateSettings(NetworkSettings):
 
     def sized(self, inputs: int) -> Self:
         """Where there are many inputs, each target reads the strongest alone."""
-        return self.model_copy(update={"inputs": MOST_INPUTS}) if inputs > MANY else self
+        return self.model_copy(update={"inputs": MOST_INPUTS}) if inputs > MANY_INPUTS else self
 
 
 class MLP(SeparateSettings):

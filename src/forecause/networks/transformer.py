@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from forecause.forecast.rules import PLAIN, Rules
+from forecause.forecast.forecaster import PLAIN, Rules
 from forecause.networks.backward import activation, layer_norm, scale_gradient
 from forecause.networks.separate import Separate
 from forecause.networks.settings import Transformer
@@ -71,9 +71,9 @@ class TransformerModel(Separate):
         per_sd = per_sd if values is keys else self._per_sd(values, parts, rules)
         mixed = self.mix(self._mixed(weights * per_sd, values, parts))
         x = scale_gradient(tokens, rules.residual) + mixed
-        normed = _norm(self.norm_network, x, rules)
+        normed = layer_norm(self.norm_network, x, rules)
         x = x + self.shrink(activation(torch.relu, self.expand(normed), rules))
-        out: Tensor = self.head(_norm(self.norm, x, rules))
+        out: Tensor = self.head(layer_norm(self.norm, x, rules))
         return out.transpose(0, 1)
 
     def attentions(self, past: Tensor, domain: Tensor | None = None) -> list[Tensor]:
@@ -134,7 +134,7 @@ class TransformerModel(Separate):
         rules: Rules,
     ) -> Tensor:
         """Weights (head, target, batch, input); what is the same for all inputs is left out."""
-        query = self.query(_norm(self.norm_attention, tokens, rules))
+        query = self.query(layer_norm(self.norm_attention, tokens, rules))
         query = scale_gradient(query, rules.query_key).unflatten(-1, (self.heads, -1))
         query = query.permute(2, 0, 1, 3) / math.sqrt(query.shape[-1])  # (head, target, batch, .)
         key = self._mapped(self.key, parts)
@@ -159,7 +159,3 @@ class TransformerModel(Separate):
 
 def _centred(x: Tensor) -> Tensor:
     return x - x.mean(-1, keepdim=True)
-
-
-def _norm(norm: nn.LayerNorm, x: Tensor, rules: Rules) -> Tensor:
-    return layer_norm(x, norm.weight, norm.bias, rules, norm.eps)

@@ -9,26 +9,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from forecause.arrays import Array, Index, Mask
 from forecause.config.thresholds import thresholds
 from forecause.data.panel import Panel
 from forecause.data.streams import batches_of, moments_of
 from forecause.data.windows import Windows
 from forecause.errors import InputError
+from forecause.forecast.forecaster import ENOUGH_WINDOWS
 from forecause.graph.axes import by_step
 from forecause.graph.lagged import LaggedGraph
-from forecause.refine.links import Mask
 from forecause.regression.least_squares import Regression
 from forecause.regression.moments import unexplained
 from forecause.regression.p_values import adjusted_p_values
 from forecause.regression.residuals import Residuals
 
-FloatArray = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 CHUNK_VALUES = 20_000_000  # numbers of a design held in memory at once
 Place = tuple[int, int, int]  # target, source, lag
-MOST_CORRELATED_WINDOWS = 20_000  # whose residuals are correlated
 
 
 @dataclass(frozen=True)
@@ -89,9 +86,7 @@ def screen_instantaneous(panel: Panel, graph: LaggedGraph) -> tuple[Pair, ...]:
     return tuple(sorted(pairs, key=lambda pair: -abs(pair.correlation)))
 
 
-def _by_variable(
-    correlation: FloatArray, p_values: FloatArray, panel: Panel
-) -> tuple[FloatArray, FloatArray]:
+def _by_variable(correlation: Array, p_values: Array, panel: Panel) -> tuple[Array, Array]:
     """Correlations of columns as those of variables: the smallest p-value times their number."""
     if not panel.labels:
         return correlation, p_values
@@ -108,7 +103,7 @@ def _by_variable(
 
 def _residuals(panel: Panel, graph: LaggedGraph) -> Residuals:
     """What least squares on each variable's lagged parents leaves, in time order."""
-    windows = Windows.of(panel, graph.max_lag).thin(MOST_CORRELATED_WINDOWS)
+    windows = Windows.of(panel, graph.max_lag).thin(ENOUGH_WINDOWS)
     owner = panel.coding.of_column
     edges = graph.adjacency.sel(lag=slice(1, None)).values[owner][:, owner]
     parents = by_step(edges)  # (target, step, source), of columns
@@ -125,7 +120,7 @@ class LaggedProducts:
     Columns are blocks of `variables`: first the values at lag 0 (the targets), then lag 1, 2 ...
     """
 
-    cross: FloatArray  # ((max_lag + 1) * variables, the same)
+    cross: Array  # ((max_lag + 1) * variables, the same)
     windows: int
     variables: int  # columns of the panel
     max_lag: int
@@ -172,7 +167,7 @@ def counted_columns(panel: Panel) -> tuple[Index, ...]:
     return tuple(members)
 
 
-def lagged_values(windows: Windows, rows: Index) -> FloatArray:
+def lagged_values(windows: Windows, rows: Index) -> Array:
     """Standardised values (window, lag 0 .. max_lag, variable) seen from these target rows."""
     values = windows.panel.values[rows[:, None] - np.arange(windows.max_lag + 1)]
     scaled = (values.astype(np.float64) - windows.scale.mean) / windows.scale.sd

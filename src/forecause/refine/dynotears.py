@@ -9,12 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from forecause.arrays import Array, Mask
 from forecause.data import Panel
 from forecause.errors import InputError
 from forecause.graph import LaggedGraph
-from forecause.refine.candidates import FloatArray, LaggedProducts
+from forecause.refine.candidates import LaggedProducts
 from forecause.refine.links import Links, graph_of, has_cycle
 
 PENALTY = 0.1  # the published default for both parts
@@ -38,7 +38,7 @@ def graph_of_links(panel: Panel, max_lag: int, links: Links) -> LaggedGraph:
     return graph_of(panel, np.abs(weights), chosen, first_lag=0, sign=sign)
 
 
-def fit_links(panel: Panel, max_lag: int, links: Links) -> FloatArray:
+def fit_links(panel: Panel, max_lag: int, links: Links) -> Array:
     """Weights (target, source, lag 0 ..) of these links."""
     free = links.allowed.transpose(2, 1, 0)
     return fit_weights(LaggedProducts.of(panel, max_lag), PENALTY, PENALTY, free).transpose(2, 1, 0)
@@ -48,8 +48,8 @@ def fit_weights(
     moments: LaggedProducts,
     penalty_now: float,
     penalty_lagged: float,
-    free: npt.NDArray[np.bool_] | None = None,
-) -> FloatArray:
+    free: Mask | None = None,
+) -> Array:
     """Weights (lag 0 .., source, target) that minimise, without cycles at lag 0,
 
     1/(2n) |X - X W - Y A|^2 + penalty_now |W|_1 + penalty_lagged |A|_1.
@@ -65,16 +65,16 @@ def fit_weights(
     identity = np.eye(lags * d, d)  # X = [X Y] identity, so the residual is [X Y](identity - B)
     parts = np.tile(penalty[free], 2)  # weights are split into positive and negative parts
 
-    def joined(split: FloatArray) -> FloatArray:
+    def joined(split: Array) -> Array:
         weights = np.zeros((lags, d, d))
         positive, negative = np.split(split, 2)
         weights[free] = positive - negative
         return weights
 
-    def minimise(start: FloatArray, weight: float, price: float) -> tuple[FloatArray, float]:
+    def minimise(start: Array, weight: float, price: float) -> tuple[Array, float]:
         from scipy.optimize import Bounds, minimize
 
-        def objective(split: FloatArray) -> tuple[float, FloatArray]:
+        def objective(split: Array) -> tuple[float, Array]:
             weights = joined(split)
             error = weights.reshape(-1, d) - identity
             slope = covariance @ error
@@ -94,7 +94,7 @@ def fit_weights(
     return weights
 
 
-def cycle_strength(squared: FloatArray) -> tuple[float, FloatArray]:
+def cycle_strength(squared: Array) -> tuple[float, Array]:
     """h(S) = tr(exp(S)) - d of non-negative S (source, target), and its gradient.
 
     It is zero exactly when the graph of the nonzero entries has no cycle.
@@ -106,8 +106,8 @@ def cycle_strength(squared: FloatArray) -> tuple[float, FloatArray]:
 
 
 def dual_ascent(
-    start: FloatArray, minimise: Callable[[FloatArray, float, float], tuple[FloatArray, float]]
-) -> FloatArray:
+    start: Array, minimise: Callable[[Array, float, float], tuple[Array, float]]
+) -> Array:
     """The augmented Lagrangian: raise the price of cycles until there are none.
 
     `minimise(start, weight, price)` minimises the loss + weight/2 h^2 + price h and returns the
@@ -128,7 +128,7 @@ def dual_ascent(
     return solution
 
 
-def without_cycles(weights: FloatArray) -> FloatArray:
+def without_cycles(weights: Array) -> Array:
     """Weights (source, target) without the weakest ones, as few as leave no cycle.
 
     Dual ascent ends within a tolerance, so traces of cycles remain.

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from forecause.arrays import Array, Mask
 from forecause.config.thresholds import thresholds
 from forecause.data.panel import Panel
 from forecause.edges.knowledge import Knowledge
@@ -44,7 +45,7 @@ from forecause.refine.candidates import (
     lagged_places,
     screen_instantaneous,
 )
-from forecause.refine.links import Links, Mask
+from forecause.refine.links import Links
 from forecause.refine.tigramite_search import by_target, search_latent
 
 # Bounds on conditioning sets, without which ten variables can take many minutes.
@@ -58,7 +59,7 @@ class _Verdicts:
     """What LPCMCI says, over (target, source, lag 0 ..)."""
 
     marks: npt.NDArray[np.str_]
-    strength: npt.NDArray[np.float64]
+    strength: Array
 
 
 def refine_latent(
@@ -138,7 +139,7 @@ def _refined(
     kept: Mask,
     marks: npt.NDArray[np.str_],
     scores: xr.DataArray,
-    strength: npt.NDArray[np.float64],
+    strength: Array,
 ) -> LaggedGraph:
     """The kept edges with all that was known of them, and scores without the explained ones."""
     names = graph.variables

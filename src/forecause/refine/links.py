@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from forecause.arrays import Mask
 from forecause.data import Panel
 from forecause.edges.knowledge import Knowledge, Required, with_required
 from forecause.errors import InputError
 from forecause.graph import LaggedGraph, empty_scores
 from forecause.graph.edge_table import CAUSE, WITHOUT_DIRECTION, mirrored
 
-Mask = npt.NDArray[np.bool_]
 Assumptions = dict[int, dict[tuple[int, int], str]]  # {target: {(source, -lag): link}}
 
 
@@ -122,7 +122,7 @@ def graph_of(
     return LaggedGraph.from_scores(blank.copy(data=scores), chosen, named)
 
 
-def has_cycle(edges: npt.NDArray[np.bool_]) -> bool:
+def has_cycle(edges: Mask) -> bool:
     """Whether some walk along the edges (source, target) has as many steps as there are nodes."""
     walks = edges.astype(np.float64)
     for _ in range(len(edges).bit_length()):

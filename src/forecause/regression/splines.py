@@ -46,11 +46,6 @@ class Splines:
         left = raw - self.slopes[at] * values[..., None]
         return ((left - self.levels[at]) / self.scales[at]).reshape(len(inputs), -1)
 
-    def bend_slopes(self, inputs: Array, columns: Index) -> Array:
-        """Derivatives (row, column, bend) of the bends by their own input."""
-        raw = bend_slopes_of(inputs[:, columns], self.knots[columns]) * self.curved[columns, None]
-        return np.asarray((raw - self.slopes[columns]) / self.scales[columns])
-
 
 def spline_terms(x: Array, knots: Array) -> Array:
     """Natural cubic spline basis of x (..., variable) -> (..., variable, knots - 1).

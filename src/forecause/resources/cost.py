@@ -18,11 +18,10 @@ import numpy as np
 from forecause.data.streams import FIT_WORK, MOST_SAMPLED_WINDOWS
 from forecause.data.windows import Windows
 from forecause.edges.reading import READ_WINDOWS
-from forecause.edges.summary_tests import MOST_JOINT_INPUTS
 from forecause.errors import InputError
 from forecause.forecast.additive import Additive
 from forecause.forecast.dictionary import Dictionary
-from forecause.forecast.forecaster import ForecasterSettings
+from forecause.forecast.forecaster import ENOUGH_WINDOWS, MANY_INPUTS, ForecasterSettings
 from forecause.forecast.input_tests.closed_form import (
     MOST_PAIRED,
     MOST_PLAUSIBLE,
@@ -31,7 +30,7 @@ from forecause.forecast.input_tests.closed_form import (
 )
 from forecause.forecast.input_tests.closed_form import WORK as TEST_WORK
 from forecause.forecast.selection import LEARNERS, Plan, Share, learners
-from forecause.networks.settings import MANY, TrainedSettings
+from forecause.networks.settings import TrainedSettings
 from forecause.regression.screen import ROUNDS, is_wide
 
 TIMED_STEPS = 3
@@ -60,7 +59,6 @@ STAGES = {  # in words; the others are forecasters
 CELL_WORK, MOST_ROWS = 1.2e5, 50_000  # seasons and alerts, per cell
 PAIR_WORK, JOINT_WORK = 4e7, 3.5e8  # tests of pairs: per pair and per target
 EFFECT_WORK = (6e7, 2.5e5, 20_000)  # per target, and per window of it up to so many
-MOST_LEARNED_WINDOWS = 20_000  # of learners
 LEARNER_WORK = {  # per target, per input of it, and per window of that
     "dictionary": (2.5e8, 1.8e7, 1.5e4),
     "trees": (0.0, 3e7, 1.3e4),
@@ -204,7 +202,7 @@ def expected_cost(
 def learner_seconds(windows: Windows, kind: str) -> float:
     """Of dictionaries, of trees, or of both on two parts of time with their tests: all of these
     grow with windows, inputs and targets."""
-    count = min(len(windows), MOST_LEARNED_WINDOWS)
+    count = min(len(windows), ENOUGH_WINDOWS)
     own, of_input, of_window = LEARNER_WORK[kind]
     each = own + windows.inputs * (of_input + of_window * count)
     return windows.shape[1] * each / matmul_speed()
@@ -217,7 +215,7 @@ def cell_seconds(windows: Windows) -> float:
 
 def pair_seconds(windows: Windows) -> float:
     """Of the tests of all lags of a pair together."""
-    if windows.inputs > MOST_JOINT_INPUTS:
+    if windows.inputs > MANY_INPUTS:
         return 0.0
     targets = windows.shape[1]
     return targets * (JOINT_WORK + PAIR_WORK * targets) / matmul_speed()
@@ -245,7 +243,7 @@ def screen_work(windows: Windows) -> float:
 
 def test_seconds(windows: Windows) -> float:
     """Of the tests: lines and curves of all inputs, and for each target those of the plausible."""
-    if windows.inputs <= MANY:
+    if windows.inputs <= MANY_INPUTS:
         return _test_work_of_few(windows) / matmul_speed()
     count, terms = min(len(windows), MOST_SAMPLED_WINDOWS), Additive().knots - 1
     if is_wide(windows.inputs, len(windows)):

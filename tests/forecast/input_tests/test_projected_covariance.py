@@ -9,14 +9,12 @@ import numpy.typing as npt
 import torch
 from scipy import stats
 
-from forecause.forecast.dictionary_search import (
-    AdditiveModels,
-    DictionarySearch,
-    basic_scans,
-    extra_pair_scans,
-)
 from forecause.forecast.input_tests.learned_evidence import cauchy_combination, learned_evidence
-from forecause.forecast.input_tests.projected_covariance import candidate_evidence, time_folds
+from forecause.forecast.input_tests.projected_covariance import (
+    Predictor,
+    candidate_evidence,
+    time_folds,
+)
 from forecause.regression.scan import InputGroups
 
 Array = npt.NDArray[np.float64]
@@ -28,7 +26,7 @@ def noise(rows: int, columns: int, seed: int = 0) -> Array:
 
 
 @dataclass
-class Network:
+class Network(Predictor):
     """A torch network that reads every input."""
 
     module: torch.nn.Module
@@ -111,25 +109,6 @@ def test_levels_of_a_label_are_tested_together() -> None:
     found = learned_evidence(inputs, target[:, None], candidates, own, np.arange(len(inputs)), 1)
     assert (found.evidence.p_values[0, :3] < 1e-6).all()
     assert found.evidence.p_values[0, 3] > 0.01
-
-
-def test_the_gradient_is_the_derivative() -> None:
-    inputs = noise(1500, 5)
-    target = np.sin(2 * inputs[:, 0] + 2 * inputs[:, 1]) + inputs[:, 2] * inputs[:, 3]
-    target = target + 0.3 * noise(1500, 1, seed=2)[:, 0]
-    additive = AdditiveModels(inputs, target[:, None], InputGroups.single(5))
-    search = DictionarySearch(additive, [np.zeros(0, dtype=np.int64)])
-    search.look(basic_scans())
-    search.scan_target_minus_own_past(extra_pair_scans())
-    model = search.models()[0]
-    inner = inputs[np.abs(inputs).max(1) < 2.5][:200]
-    step = 1e-5
-    for column in range(5):
-        moved = inner.copy()
-        moved[:, column] += step
-        slope = (model.predict(moved) - model.predict(inner)) / step
-        np.testing.assert_allclose(model.gradient(inner)[:, column], slope, atol=1e-3)
-    assert model.left_out_loss < 0.25 * additive.loss[0]
 
 
 def test_copies_of_a_missed_function_do_not_hide_it() -> None:

@@ -7,9 +7,8 @@ import pytest
 import forecause as fc
 from asked import request_of
 from fitted import fit_forecaster
-from forecause.forecast.forecaster import Forecaster
+from forecause.forecast.forecaster import PLAIN, Forecaster
 from forecause.forecast.input_tests.refits import Refits, refit_folds
-from forecause.forecast.rules import PLAIN
 from forecause.method import Config
 from forecause.progress import QUIET
 from forecause.resources.fitting import is_tested_by_refits

@@ -18,8 +18,7 @@ from safetensors.numpy import load_file
 from torch import Tensor
 
 from forecause.data.windows import Windows
-from forecause.forecast.forecaster import Forecaster
-from forecause.forecast.rules import Rules
+from forecause.forecast.forecaster import Forecaster, Rules
 from forecause.graph.axes import by_lag
 from forecause.networks.backward import activation, layer_norm, scale_gradient
 from forecause.networks.network import Network
@@ -72,12 +71,12 @@ class Halved(Block):
     """A block whose residual beside the network is halved in the backward pass too."""
 
     def forward(self, x: Tensor, prior: Prior, asked: int, rules: Rules) -> Tensor:
-        normed = _norm(self.norm_attention, x, rules)
+        normed = layer_norm(self.norm_attention, x, rules)
         value = scale_gradient(self._heads(self.value(normed)), rules.value)
         mixed = self.attention(normed, prior, asked, rules) @ value
         residual = scale_gradient(x[:, -asked:], rules.residual)
         middle = residual + self.mix(mixed.transpose(1, 2).flatten(2))
-        expanded = self.expand(_norm(self.norm_network, middle, rules))
+        expanded = self.expand(layer_norm(self.norm_network, middle, rules))
         hidden = activation(torch.relu, expanded, rules)
         return scale_gradient(middle, HALF) + self.shrink(hidden)
 
@@ -159,10 +158,6 @@ def _measured(relevance: Array, fit: StoredFit) -> tuple[float, float, float]:
     true = fit.truths[WHOLE]
     f1 = metrics(top_k(relevance), true)["f1"]
     return own_last_share(relevance, true), auroc(relevance, true), f1
-
-
-def _norm(norm: torch.nn.LayerNorm, x: Tensor, rules: Rules) -> Tensor:
-    return layer_norm(x, norm.weight, norm.bias, rules, norm.eps)
 
 
 if __name__ == "__main__":

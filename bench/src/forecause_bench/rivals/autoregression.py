@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from forecause.arrays import Array, Index
 from forecause.data import Panel, Windows
-from forecause.refine.candidates import FloatArray, Index, LaggedProducts, lagged_values
+from forecause.refine.candidates import LaggedProducts, lagged_values
 from forecause.regression.least_squares import Regression
 
 
@@ -17,8 +18,8 @@ from forecause.regression.least_squares import Regression
 class Design:
     """Every complete window of a panel in float64, standardised per variable."""
 
-    past: FloatArray  # (window, lag, source); lag 1 comes first
-    target: FloatArray  # (window, target)
+    past: Array  # (window, lag, source); lag 1 comes first
+    target: Array  # (window, target)
 
     @classmethod
     def of(cls, panel: Panel, max_lag: int) -> Design:
@@ -63,9 +64,7 @@ def _only(fit: Regression, target: int) -> Regression:
     return replace(fit, coefficients=fit.coefficients[:, one], noise=fit.noise[one])
 
 
-def edge_tests(
-    products: LaggedProducts, allowed: npt.NDArray[np.bool_]
-) -> tuple[FloatArray, FloatArray]:
+def edge_tests(products: LaggedProducts, allowed: npt.NDArray[np.bool_]) -> tuple[Array, Array]:
     """t statistics and p-values (target, source, lag); what is not allowed has 0 and NaN."""
     t, p = np.zeros(allowed.shape), np.full(allowed.shape, np.nan)
     for target, columns, fit in regressions(products, allowed):

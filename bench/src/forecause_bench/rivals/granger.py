@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from forecause.arrays import Array
 from forecause.data import Panel
 from forecause.edges.knowledge import Knowledge
 from forecause.graph import LaggedGraph
-from forecause.refine.candidates import FloatArray, LaggedProducts
+from forecause.refine.candidates import LaggedProducts
 from forecause.refine.links import Links, graph_of
 from forecause_bench.rivals.autoregression import edge_tests, lags_of, regressions
 
@@ -54,9 +55,7 @@ def granger_pairwise(panel: Panel, max_lag: int, seed: int) -> LaggedGraph:
     return _tested(panel, t, p, pair_p, Links.of(panel, max_lag, NOTHING, first_lag=1))
 
 
-def _tested(
-    panel: Panel, t: FloatArray, p: FloatArray, pair_p: FloatArray, links: Links
-) -> LaggedGraph:
+def _tested(panel: Panel, t: Array, p: Array, pair_p: Array, links: Links) -> LaggedGraph:
     """The graph of t statistics and p-values (target, source, lag) and pairs (target, source)."""
     strength = np.abs(t)
     lags = (p <= LEVEL) | (strength == strength.max(axis=2, keepdims=True))

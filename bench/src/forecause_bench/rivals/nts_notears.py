@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from forecause.arrays import Array
 from forecause.data import Panel
 from forecause.graph import LaggedGraph
-from forecause.refine.candidates import FloatArray
 from forecause.refine.dynotears import cycle_strength, dual_ascent
 from forecause.refine.links import graph_of
 from forecause_bench.rivals.autoregression import Design
@@ -42,8 +42,8 @@ class Networks:
     is smooth within bounds), hidden biases, top weights and top biases.
     """
 
-    inputs: FloatArray  # (window, lag 0 .., source)
-    target: FloatArray  # (window, target)
+    inputs: Array  # (window, lag 0 .., source)
+    target: Array  # (window, target)
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -57,13 +57,13 @@ class Networks:
         kernels, units = int(np.prod(self.shape)), HIDDEN * self.shape[3]
         return [kernels, kernels, units, units, self.shape[3]]
 
-    def fit(self, rng: np.random.Generator) -> FloatArray:
+    def fit(self, rng: np.random.Generator) -> Array:
         """The kernels after dual ascent from a random start."""
         from scipy.optimize import Bounds, minimize
 
         bounds = Bounds(*self.bounds())
 
-        def minimise(start: FloatArray, weight: float, price: float) -> tuple[FloatArray, float]:
+        def minimise(start: Array, weight: float, price: float) -> tuple[Array, float]:
             found = minimize(
                 self.objective, start, (weight, price), "L-BFGS-B", jac=True, bounds=bounds
             ).x
@@ -71,13 +71,13 @@ class Networks:
 
         return self.kernels(dual_ascent(self.start(rng), minimise))
 
-    def start(self, rng: np.random.Generator) -> FloatArray:
+    def start(self, rng: np.random.Generator) -> Array:
         """Uniform within one over the root of a unit's inputs, as is usual for such layers."""
         width = np.sqrt([self.shape[0] * self.shape[1]] * 3 + [HIDDEN] * 2)
         reach = np.repeat(1 / width, self.sizes)
         return np.clip(rng.uniform(-reach, reach), *self.bounds())
 
-    def bounds(self) -> tuple[FloatArray, FloatArray]:
+    def bounds(self) -> tuple[Array, Array]:
         """Parts of kernels are not negative, and zero from a variable to itself at lag 0."""
         kernel_high = np.full(self.shape, np.inf)
         itself = np.arange(self.shape[3])
@@ -86,18 +86,16 @@ class Networks:
         low = np.concatenate([np.zeros(2 * kernel_high.size), -free])
         return low, np.concatenate([*[kernel_high.ravel()] * 2, free])
 
-    def parts(self, parameters: FloatArray) -> list[FloatArray]:
+    def parts(self, parameters: Array) -> list[Array]:
         """The vector cut into its five kinds."""
         return np.split(parameters, np.cumsum(self.sizes)[:-1])
 
-    def kernels(self, parameters: FloatArray) -> FloatArray:
+    def kernels(self, parameters: Array) -> Array:
         """The kernels (lag, source, hidden, target)."""
         positive, negative, *_ = self.parts(parameters)
         return (positive - negative).reshape(self.shape)
 
-    def objective(
-        self, parameters: FloatArray, weight: float, price: float
-    ) -> tuple[float, FloatArray]:
+    def objective(self, parameters: Array, weight: float, price: float) -> tuple[float, Array]:
         """Half the mean squared error, penalties and the price of cycles; with the gradient."""
         positive, negative, bias, top, shift = self.parts(parameters)
         kernels = self.kernels(parameters)
@@ -113,8 +111,8 @@ class Networks:
         return value, np.concatenate([LASSO + flat, LASSO - flat, *other_slopes])
 
     def squared_error(
-        self, kernels: FloatArray, bias: FloatArray, top: FloatArray, shift: FloatArray
-    ) -> tuple[float, list[FloatArray]]:
+        self, kernels: Array, bias: Array, top: Array, shift: Array
+    ) -> tuple[float, list[Array]]:
         """Half the mean squared error over windows, summed over targets, and its gradients."""
         windows, variables = self.target.shape
         inputs, target = torch.from_numpy(self.inputs), torch.from_numpy(self.target)
@@ -135,7 +133,7 @@ class Networks:
         return total, [kernel_slope.reshape(self.shape), *others]
 
 
-def _cycles(kernels: FloatArray) -> tuple[float, FloatArray]:
+def _cycles(kernels: Array) -> tuple[float, Array]:
     """The strength of cycles at lag 0, and its gradient (source, hidden, target)."""
     h, slope = cycle_strength((kernels[0] ** 2).sum(1))
     return h, slope[:, None] * 2 * kernels[0]

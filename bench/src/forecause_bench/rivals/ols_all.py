@@ -6,7 +6,7 @@ import numpy as np
 
 from forecause.data import Panel, Windows
 from forecause.edges.reading import usual_fdr
-from forecause.forecast.input_tests.false_discovery import link_q_values
+from forecause.forecast.input_tests.protocol import link_q_values
 from forecause.graph import LaggedGraph, empty_scores
 from forecause.regression.robust import wald_p_values
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from forecause.arrays import Array
 from forecause.data import Panel
 from forecause.graph import LaggedGraph
-from forecause.refine.candidates import FloatArray
 from forecause.refine.links import graph_of
 from forecause.refine.tigramite_search import quiet
 from forecause_bench.rivals.autoregression import Design
@@ -34,7 +34,7 @@ def var_lingam(panel: Panel, max_lag: int, seed: int) -> LaggedGraph:
     return graph_of(panel, np.abs(_by_edge(lagged, max_lag)), _by_edge(pruned, max_lag) != 0)
 
 
-def _pruned(past: FloatArray, target: FloatArray, order: list[int]) -> FloatArray:
+def _pruned(past: Array, target: Array, order: list[int]) -> Array:
     """Lagged coefficients (target, lag * source), given each target's predecessors at lag 0."""
     from lingam.utils import predict_adaptive_lasso
 
@@ -46,6 +46,6 @@ def _pruned(past: FloatArray, target: FloatArray, order: list[int]) -> FloatArra
     return coefficients
 
 
-def _by_edge(coefficients: FloatArray, max_lag: int) -> FloatArray:
+def _by_edge(coefficients: Array, max_lag: int) -> Array:
     """(target, lag * source) as (target, source, lag)."""
     return coefficients.reshape(len(coefficients), max_lag, -1).transpose(0, 2, 1)

@@ -13,11 +13,12 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from forecause.arrays import Array, Index
 from forecause.config.thresholds import thresholds
 from forecause.data.streams import early_and_late, inputs_of, place_knots
 from forecause.data.windows import Windows
+from forecause.forecast.forecaster import ENOUGH_WINDOWS, MANY_INPUTS
 from forecause.forecast.input_tests.designs import KNOTS, Designs
 from forecause.forecast.input_tests.given_parents import ConditionalTests
 from forecause.forecast.input_tests.protocol import DRAWS, InputTests, TestRequest
@@ -35,14 +36,10 @@ WINDOWS_PER_FEATURE, MOST_FEATURES = 5, 4000  # a richer model is tried within t
 WORK, WORK_PER_TARGET = 1e11, 4e9  # windows times squared features of one fit, at most
 WORK_OF_TARGETS = 2e11  # of a fit to every target
 WORK_OF_SCREEN = 2e11  # of splines of all inputs, of which each target's own are then a part
-MANY = 100  # inputs; with more, the plausible ones alone are tried, too
 MOST_STORED = 100_000_000  # numbers, if spline terms are kept beside the windows: 400 MB
 MOST_PLAUSIBLE, MOST_PAIRED = 40, 14  # of them, and of those whose products are tried
 TARGETS_AT_ONCE, FEW_TARGETS = 8, 100  # tried together, where there are more than a few
-MOST_HINTING = 20_000  # windows in which is looked whether products are worth a fit
 
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 ClosedForm = Literal["linear", "additive", "products"]
 EVERY: tuple[ClosedForm, ...] = ("linear", "additive", "products")
@@ -79,7 +76,7 @@ def closed_form_tests(request: TestRequest, kinds: Sequence[ClosedForm] = EVERY)
 
 def is_scarce(inputs: int, windows: int) -> bool:
     """Whether a test given all other inputs alone would lose too much power to them."""
-    return inputs <= MANY and windows < thresholds().tests.enough_per_input * inputs
+    return inputs <= MANY_INPUTS and windows < thresholds().tests.enough_per_input * inputs
 
 
 class ClosedForms:
@@ -108,7 +105,7 @@ class ClosedForms:
         terms = len(latest) * windows.inputs * KNOTS
         if self.has_many and not self.is_wide and terms <= MOST_STORED:
             self.early, self.late = self.designs.store_terms([self.early, self.late])
-        self.hinting = (self.early + self.late).at_most(MOST_HINTING)
+        self.hinting = (self.early + self.late).at_most(ENOUGH_WINDOWS)
         self.p_values = np.ones((self.columns, self.inputs.steps * self.inputs.variables))
         self.allowed = np.ones(self.p_values.shape, dtype=bool)
         self.smallest = np.ones_like(self.p_values)  # over the models of all inputs
@@ -164,7 +161,7 @@ class ClosedForms:
     @property
     def has_many(self) -> bool:
         """Whether a target's plausible inputs alone are tried, too."""
-        return self.inputs.steps * self.inputs.variables > MANY
+        return self.inputs.steps * self.inputs.variables > MANY_INPUTS
 
     def design(self, kind: ClosedForm, inputs: Index) -> Design:
         """The model of a kind that reads some inputs."""

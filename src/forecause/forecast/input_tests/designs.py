@@ -8,16 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from forecause.arrays import Array, Index, Single
 from forecause.data.variables import Inputs, groups_of
 from forecause.regression.moments import BATCH
 from forecause.regression.sample import Design, Sample
 from forecause.regression.splines import spline_terms
 
 KNOTS = 5
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
-Single = npt.NDArray[np.float32]
 
 
 class Designs:

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import solve_triangular
 from scipy.special import fdtrc
 
+from forecause.arrays import Array, Index, Mask
 from forecause.config.thresholds import thresholds
 from forecause.data.streams import MOST_SAMPLED_WINDOWS, inputs_of, place_knots, sample_of
 from forecause.data.variables import Inputs
@@ -34,9 +34,6 @@ from forecause.regression.sample import Design, Sample
 MOST_PARENTS = 20  # of a target
 LEAST_WINDOWS_PER_INPUT = 2  # with fewer, all lines at once tell nothing and are not asked
 NEARLY_DEPENDENT = 1e-8  # share of a term that must not be explained by the terms given
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -187,7 +184,7 @@ class ConditionalTests:
 
     @classmethod
     def of(
-        cls, windows: Windows, allowed: npt.NDArray[np.bool_], most: int = MOST_SAMPLED_WINDOWS
+        cls, windows: Windows, allowed: Mask, most: int = MOST_SAMPLED_WINDOWS
     ) -> ConditionalTests:
         """On at most so many windows; `allowed` (target column, input)."""
         sample = sample_of(windows.sample(most, np.random.default_rng(0)))
@@ -199,7 +196,7 @@ class ConditionalTests:
         self,
         sample: Sample,
         designs: Designs,
-        allowed: npt.NDArray[np.bool_],
+        allowed: Mask,
         straight: Collection[int] = (),
     ) -> None:
         """`allowed` (target column, input) leaves inputs out of a target's models and tests; of

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from forecause.errors import InputError
+from forecause.forecast.forecaster import ENOUGH_WINDOWS
 from forecause.forecast.input_tests.closed_form import closed_form_tests
 from forecause.forecast.input_tests.learned_evidence import combined_p_values
 from forecause.forecast.input_tests.learner_tests import with_learners
@@ -22,8 +23,6 @@ from forecause.forecast.input_tests.variance import variance_p_values
 from forecause.forecast.members import JOINED
 from forecause.forecast.selection import Fitted, affords_learners
 
-MOST_LEARNER_WINDOWS = 20_000  # that dictionary and trees are tested on
-
 
 def kept_tests(fitted: Fitted, request: TestRequest) -> InputTests:
     """The tests of what each target keeps."""
@@ -32,7 +31,7 @@ def kept_tests(fitted: Fitted, request: TestRequest) -> InputTests:
     tests = closed_form_tests(request)
     if request.head != "mse":
         return tests.with_variance(variance_p_values(request.windows))
-    windows = min(len(request.windows), int(MOST_LEARNER_WINDOWS * request.effort))
+    windows = min(len(request.windows), int(ENOUGH_WINDOWS * request.effort))
     if fitted.joint and affords_learners(request.windows.inputs, windows):
         request.progress.step("looking for what closed forms miss", 0.0)
         tests = with_learners(request, tests)

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
+from scipy.special import chdtrc
 
+from forecause.arrays import Array, Index, Mask, Single
 from forecause.config.thresholds import thresholds
-from forecause.forecast.boosted_trees import BoostedTrees, Stack, held_out_rows, stacked_with_trees
 from forecause.forecast.dictionary_search import (
     AdditiveModels,
     DictionaryFit,
@@ -26,18 +26,17 @@ from forecause.forecast.dictionary_search import (
 from forecause.forecast.input_tests.projected_covariance import (
     Evidence,
     Fold,
+    Predictor,
     candidate_evidence,
     time_folds,
 )
-from forecause.forecast.input_tests.waves import wave_p_values
-from forecause.forecast.predictor import Predictor
+from forecause.forecast.trees import BoostedTrees, grown, held_out_rows
 from forecause.regression.p_values import cauchy_combination, gain_over_blocks
-from forecause.regression.scan import InputGroups
+from forecause.regression.scan import WAVE_RATES, InputGroups
 from forecause.work_sharing import parallel_map
 
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
-
+MOST_WAVE_ROWS = 4000  # that waves are looked for in
+LEAST_WEIGHT = 0.15  # of a learner in the stack; below, the other stands alone
 
 Verdict = Literal["learner", "closed form", "both"]
 
@@ -62,7 +61,7 @@ class LearnedEvidence:
     additive_errors: Array  # (row, target) of rows that were not learned from
     variance: Array  # (target,) of the targets
     gain: Array  # (target,) of the learner over lines and splines, in standard errors
-    is_rich: npt.NDArray[np.bool_]  # (target,) whether it holds more than lines and splines
+    is_rich: Mask  # (target,) whether it holds more than lines and splines
 
     def plain_errors(self, inputs: Array, targets: Array) -> Array:
         """(row, target) errors of the models before the extra scans, on rows that they did not
@@ -188,3 +187,93 @@ def _kinds(predictor: Predictor) -> list[str]:
 def combined_p_values(*p_values: Array) -> Array:
     """One p-value of several dependent ones; 1 does not outweigh the others."""
     return cauchy_combination(np.minimum(np.stack(p_values), thresholds().tests.largest_p))
+
+
+class Stack(Predictor):
+    """A weighted mean of predictors; the weights are not negative and sum to one."""
+
+    def __init__(self, parts: Sequence[Predictor], weights: Sequence[float]) -> None:
+        self.parts, self.weights = parts, weights
+        self.reads = np.unique(np.concatenate([part.reads for part in parts]))
+
+    def predict(self, inputs: Array) -> Array:
+        parts = zip(self.weights, self.parts, strict=True)
+        return np.asarray(sum(weight * part.predict(inputs) for weight, part in parts))
+
+    def part(self, inputs: Array, columns: Index) -> Array:
+        parts = zip(self.weights, self.parts, strict=True)
+        return np.asarray(sum(w * part.part(inputs, columns) for w, part in parts))
+
+    def terms(self, inputs: Array) -> tuple[list[tuple[int, ...]], Array]:
+        each = [part.terms(inputs) for part in self.parts]
+        columns = [own for names, _ in each for own in names]
+        return columns, np.concatenate([values for _, values in each], axis=1)
+
+
+def stacked_with_trees(
+    first: Predictor, held_out_forecast: Array, inputs: Array, target: Array
+) -> Predictor:
+    """The stack of a predictor and trees on the same inputs, or the predictor if trees add nothing.
+
+    `held_out_forecast` holds what a version of the predictor that did not see `held_out_rows`
+    says of them.
+    """
+    late = held_out_rows(len(inputs))
+    trees = grown(inputs, target, first.reads, late)
+    errors = target[late] - held_out_forecast
+    gained = trees.predict(inputs[late]) - held_out_forecast
+    weight = float(np.clip(errors @ gained / max(float(gained @ gained), 1e-12), 0.0, 1.0))
+    if weight < LEAST_WEIGHT:
+        return first
+    if weight > 1 - LEAST_WEIGHT:
+        return trees
+    return Stack((first, trees), (1 - weight, weight))
+
+
+def wave_p_values(inputs: Array, errors: Array, candidates: InputGroups) -> Array:
+    """P-values (target, group) of no wave in inputs (row, input) that errors (row, target) follow.
+
+    A fast wave of an input, sin(w x + phase), shows in nothing that lines, splines or products see,
+    and half of the rows are too few to find its rate by. Here the errors of forecasts for rows that
+    were not learned from are tested against every rate at once, on all rows.
+
+    The largest over all rates of s' V^-1 s, with s the sum of (sin, cos) times the error and V
+    the sum of their outer products, squared errors as weights, so that the noise may vary; a
+    p-value is multiplied by the number of rates. 1 for groups that are not a single number, and
+    everywhere if no target shows a clear wave.
+    """
+    p_values = np.ones((errors.shape[1], len(candidates.groups)))
+    groups = [
+        g for g, own in enumerate(candidates.groups) if len(own) == 1 and candidates.curved[own[0]]
+    ]
+    if not groups:
+        return p_values
+    columns = np.array([candidates.groups[g][0] for g in groups])
+    rows = np.unique(np.linspace(0, len(inputs) - 1, MOST_WAVE_ROWS).astype(np.int64))
+    largest = _largest_statistics(inputs[np.ix_(rows, columns)], errors[rows])
+    corrected = np.clip(chdtrc(2, largest) * len(WAVE_RATES), 1e-300, 1.0)
+    if corrected.min() * corrected.size < thresholds().tests.wave_p:
+        p_values[:, groups] = corrected
+    return p_values
+
+
+def _largest_statistics(inputs: Array, errors: Array) -> Array:
+    """(target, input) over all rates."""
+    x = inputs.astype(np.float32)
+    e = (errors - errors.mean(0)).astype(np.float32)
+    squares = e * e
+    largest = np.zeros((e.shape[1], x.shape[1]))
+    for rate in WAVE_RATES:
+        sine, cosine = (
+            _centred(np.sin(np.float32(rate) * x)),
+            _centred(np.cos(np.float32(rate) * x)),
+        )
+        s, c = e.T @ sine, e.T @ cosine  # (target, input)
+        ss, cc, sc = squares.T @ sine**2, squares.T @ cosine**2, squares.T @ (sine * cosine)
+        determinant = np.maximum(ss * cc - sc * sc, 1e-6 * ss * cc + 1e-9)
+        largest = np.maximum(largest, (s * s * cc - 2 * s * c * sc + c * c * ss) / determinant)
+    return largest
+
+
+def _centred(values: Single) -> Single:
+    return np.asarray(values - values.mean(0))

@@ -11,28 +11,30 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from forecause.arrays import Array, Index, Mask
 from forecause.config.thresholds import thresholds
 from forecause.data.windows import Windows
-from forecause.forecast.input_tests.false_discovery import link_q_values
+from forecause.forecast.forecaster import ENOUGH_WINDOWS
 from forecause.forecast.input_tests.learned_evidence import (
     LearnedEvidence,
     learned_evidence,
 )
 from forecause.forecast.input_tests.misfit import Layout, Misfit
 from forecause.forecast.input_tests.projected_covariance import Fold
-from forecause.forecast.input_tests.protocol import DRAWS, InputTests, TestRequest
-from forecause.forecast.input_tests.tested_windows import TestedWindows, by_group
+from forecause.forecast.input_tests.protocol import (
+    DRAWS,
+    InputTests,
+    TestedWindows,
+    TestRequest,
+    by_group,
+    link_q_values,
+)
 from forecause.regression.least_squares import coefficients_of
 
-MOST_WINDOWS = 20_000  # that learners are fitted to and tested on
 MOST_DOUBTED = 4_000  # windows in which is looked for what a learner misses
 MOST_KINDS = 4  # sets of targets with the same allowed inputs; a learner is fitted for each
 LEAST_KNOWN = 0.01  # share of a target's variance that its relevance adds up to, at least
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 
 def with_learners(request: TestRequest, closed: InputTests) -> InputTests:
@@ -43,16 +45,14 @@ def with_learners(request: TestRequest, closed: InputTests) -> InputTests:
     there only because the learner misses something.
     """
     windows = request.windows
-    data = TestedWindows.of(windows.thin(int(MOST_WINDOWS * request.effort)))
+    data = TestedWindows.of(windows.thin(int(ENOUGH_WINDOWS * request.effort)))
     parts = _parts(request, data)
     if not parts:
         return closed
     combined = _Combined.of(closed)
     for part in parts:
         combined.take_p_values(part)
-    by_lag = np.asarray(data.by_lag(combined.p_values), dtype=np.float64)
-    adjusted = np.asarray(by_group(link_q_values(by_lag)))
-    passes = np.asarray(adjusted <= request.fdr_if_weak)
+    passes = by_group(link_q_values(data.by_lag(combined.p_values))) <= request.fdr_if_weak
     tested = max(int(np.isfinite(combined.p_values).sum()), 1)
     level = request.fdr_if_weak * int(passes.sum()) / tested
     for part in parts:
@@ -64,7 +64,7 @@ def _parts(request: TestRequest, data: TestedWindows) -> list[_Part]:
     """Learners of the targets that they suit, those with the same allowed inputs together; only
     where something was found that closed forms do not hold."""
     windows, coding = request.windows, request.windows.panel.coding
-    open_inputs = np.asarray(by_group(request.allowed.values), dtype=bool)
+    open_inputs = by_group(request.allowed.values)
     numbers = np.array([len(coding.columns(v)) == 1 for v in range(len(open_inputs))])
     filled = windows.filled_share[coding.first] > thresholds().tests.most_filled
     usable = np.flatnonzero(numbers & ~filled & open_inputs.any(1))
@@ -147,7 +147,7 @@ class _Part:
         found = np.where(is_judged[:, None], least[:, None], usual)
         return np.asarray(np.where(learned.waves < thresholds().tests.wave_p, 0.0, found))
 
-    def doubtful(self, edges: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    def doubtful(self, edges: Mask) -> Mask:
         """Which edges (target, group) may be due to what the learner misses.
 
         Not asked where no target is decided by a learner that is much better than lines and
@@ -193,17 +193,14 @@ class _Combined:
     decided_by: list[str]
     relevance: Array  # NaN where gradients tell
     least_share: Array
-    doubtful: npt.NDArray[np.bool_]
+    doubtful: Mask
 
     @classmethod
     def of(cls, closed: InputTests) -> _Combined:
-        p_values, stability = (
-            np.asarray(by_group(one), dtype=np.float64)
-            for one in (closed.p_value, closed.stability)
-        )
-        shape = p_values.shape
-        unread, usual = np.full(shape, np.nan), np.full(shape, thresholds().edges.least_share)
-        doubtful = np.zeros(shape, dtype=bool)
+        p_values, stability = by_group(closed.p_value), by_group(closed.stability)
+        unread = np.full(p_values.shape, np.nan)
+        usual = np.full(p_values.shape, thresholds().edges.least_share)
+        doubtful = np.zeros(p_values.shape, dtype=bool)
         return cls(p_values, stability, list(closed.decided_by), unread, usual, doubtful)
 
     def take_p_values(self, part: _Part) -> None:
@@ -213,7 +210,7 @@ class _Combined:
             before = self.decided_by[variable]
             self.decided_by[variable] = part.learned.decided_by(place, before)
 
-    def take_details(self, part: _Part, level: float, edges: npt.NDArray[np.bool_]) -> None:
+    def take_details(self, part: _Part, level: float, edges: Mask) -> None:
         at = np.ix_(part.variables, part.groups)
         own = part.learned.evidence.stability(level, DRAWS, np.random.default_rng(0))
         energies, relevance, stability = part.energies(), self.relevance[at], self.stability[at]
@@ -228,9 +225,11 @@ class _Combined:
 
     def input_tests(self, data: TestedWindows) -> InputTests:
         """All of it over (target, source, lag)."""
-        p_values, stability, relevance, least = (
-            np.asarray(data.by_lag(values), dtype=np.float64)
-            for values in (self.p_values, self.stability, self.relevance, self.least_share)
+        return InputTests(
+            data.by_lag(self.p_values),
+            data.by_lag(self.stability),
+            tuple(self.decided_by),
+            data.by_lag(self.relevance),
+            data.by_lag(self.least_share),
+            data.by_lag(self.doubtful),
         )
-        doubtful = np.asarray(data.by_lag(self.doubtful), dtype=bool)
-        return InputTests(p_values, stability, tuple(self.decided_by), relevance, least, doubtful)

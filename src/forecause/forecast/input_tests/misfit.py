@@ -21,17 +21,14 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
+from forecause.arrays import Array, Index, Mask
 from forecause.config.thresholds import thresholds
 from forecause.forecast.input_tests.projected_covariance import Fold
 from forecause.regression import scan
 from forecause.regression.atoms import Kind
 from forecause.regression.least_squares import residual_of, ridge
 from forecause.regression.scan import InputGroups
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 PAIRS_TRIED = 2  # sets of two inputs that are looked at closely, for every target
 NEIGHBOURS = 8
@@ -147,7 +144,7 @@ class Misfit:
     ) -> _Judge:
         return _Judge(self.inputs, left, self.own_terms[target], members, search, judge)
 
-    def doubtful(self, edges: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    def doubtful(self, edges: Mask) -> Mask:
         """Which of the edges (target, input) that were found may be due to a misfit."""
         found = np.zeros_like(edges)
         for target, column in zip(*np.nonzero(edges), strict=True):

@@ -8,23 +8,20 @@ Only forecasts are needed, so any forecaster will do (after Lundborg, Kim, Shah 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr
 
+from forecause.arrays import Array, Index, Mask
 from forecause.config.thresholds import thresholds
-from forecause.forecast.predictor import HasTerms, KnowsEffects, Predictor, part_of
 from forecause.regression.least_squares import damped, orthonormal_basis, precision, solved
 from forecause.regression.scan import InputGroups
 from forecause.regression.splines import BENDS, Splines
 from forecause.work_sharing import parallel_map
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 LONGEST_BLOCKS = 20  # stretches of time, dealt in turn to the two folds
 ROWS_PER_BLOCK = 50  # at least
@@ -34,6 +31,36 @@ MOST_MULTIPLIED = 9  # other inputs whose products are part of the second projec
 LARGEST_LEVERAGE = 0.9
 BLOCKS_RESAMPLED = 10  # stretches of a fold's rows that the stability is resampled from
 SMALLEST_ENERGY = 1e-10  # of h_c, below which a forecaster is taken not to use a candidate
+
+
+class Predictor(ABC):
+    """Anything that forecasts one target from inputs; it need not be differentiable."""
+
+    reads: Index  # the input columns that it looks at; the others cannot become edges
+    for_all_targets = False  # whether its effects are worked out for all targets at once
+
+    @abstractmethod
+    def predict(self, inputs: Array) -> Array:
+        """Forecasts (row,) from inputs (row, input)."""
+
+    def part(self, inputs: Array, columns: Index) -> Array:
+        """Forecasts (row,) up to terms that some columns have no part in, if it can tell them."""
+        return self.predict(inputs)
+
+    def terms(self, inputs: Array) -> tuple[list[tuple[int, ...]], Array]:
+        """The joint functions of inputs that it is made of, if it can name them: the input columns
+        of each, and their values (row, term)."""
+        return [], np.zeros((len(inputs), 0))
+
+    def effect(self, view: FoldView, group: int) -> Array:
+        """h_c (row,): what it makes of a candidate beyond the other inputs."""
+        columns = view.candidates.groups[group]
+        if not np.isin(columns, self.reads).any():
+            return np.zeros(len(view.inputs))
+        versions = [view.inputs, *view.replaced(group)]
+        every = self.part(np.concatenate(versions), columns)
+        own, *others = every.reshape(len(versions), -1)
+        return np.asarray(own - np.mean(others, axis=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +82,7 @@ def time_folds(rows: Index, max_lag: int) -> tuple[Fold, Fold]:
     return _fold(rows, odd, max_lag), _fold(rows, ~odd, max_lag)
 
 
-def _fold(rows: Index, tested: npt.NDArray[np.bool_], max_lag: int) -> Fold:
+def _fold(rows: Index, tested: Mask, max_lag: int) -> Fold:
     held = rows[tested]
     past = (held[:, None] + np.arange(1, max_lag + 1)).ravel()
     learned = ~tested & ~np.isin(rows, past)
@@ -67,7 +94,6 @@ class Evidence:
     """What a forecaster says about every candidate; groups are those of the candidates."""
 
     p_values: Array  # (target, group), one-sided; 1 where no fold's forecaster reads a group
-    statistics: Array  # (target, group), standard normal without an effect
     relevance: Array  # (target, group): mean of h_c^2
     errors: Array  # (row, target) of forecasts for rows that were not learned from
     block_sums: Array  # (target, group, block, 2): numerator and squared noise of the statistic
@@ -87,7 +113,7 @@ def candidate_evidence(
     folds: Sequence[Fold],
     predictors: Sequence[Sequence[Predictor]],
     candidates: InputGroups,
-    wanted: npt.NDArray[np.bool_] | None = None,
+    wanted: Mask | None = None,
 ) -> Evidence:
     """Test every candidate for every target, or for those that `wanted` (target,) marks.
 
@@ -98,17 +124,17 @@ def candidate_evidence(
     statistics, relevance = np.zeros(shape), np.zeros(shape)
     sums = np.zeros((*shape, len(folds) * BLOCKS_RESAMPLED, 2))
     errors = np.zeros_like(targets)
-    views = [_FoldView(inputs, fold, candidates) for fold in folds]
+    views = [FoldView(inputs, fold, candidates) for fold in folds]
     common = _Asked(targets, views, predictors, wanted)
     each = parallel_map(_of_target, common, range(shape[0]))
-    if any(isinstance(one, KnowsEffects) for own in predictors for one in own):
-        each = map(partial(_of_target, common), range(shape[0]))  # they answer for all at once
+    if any(one.for_all_targets for own in predictors for one in own):
+        each = map(partial(_of_target, common), range(shape[0]))
     for target, found in enumerate(each):
         statistics[target], relevance[target], sums[target] = found.of_groups
         for view, left in zip(views, found.errors, strict=True):
             errors[view.fold.test, target] = left
     p_values = np.where(relevance > 0, ndtr(-statistics), 1.0)
-    return Evidence(p_values, statistics, relevance, errors, sums)
+    return Evidence(p_values, relevance, errors, sums)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,9 +142,9 @@ class _Asked:
     """What the tests of all targets share; see candidate_evidence."""
 
     targets: Array
-    views: list[_FoldView]
+    views: list[FoldView]
     predictors: Sequence[Sequence[Predictor]]
-    wanted: npt.NDArray[np.bool_] | None
+    wanted: Mask | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,8 +208,8 @@ def _t_value(sums: Array) -> float:
     return float(total / np.sqrt(spread)) if spread > 0 else 0.0
 
 
-class _FoldView:
-    """What all targets share: the test rows, their splines, and likely values of every input."""
+class FoldView:
+    """What targets share on a fold: the test rows, their splines, likely values of every input."""
 
     def __init__(self, inputs: Array, fold: Fold, candidates: InputGroups) -> None:
         self.fold, self.candidates = fold, candidates
@@ -225,11 +251,10 @@ def _linear_expectations(train: Array, test: Array) -> tuple[Array, Array]:
 class _TargetTest:
     """One target on one fold's test rows."""
 
-    def __init__(self, view: _FoldView, predictor: Predictor, observed: Array) -> None:
+    def __init__(self, view: FoldView, predictor: Predictor, observed: Array) -> None:
         """`observed` (row,) are the target's values."""
         self.view, self.predictor, self.observed = view, predictor, observed
         self.forecast = predictor.predict(view.inputs)
-        self._reads = set(predictor.reads.tolist())
         self._effects: dict[int, Array] = {}
         self._energies: dict[int, float] = {}
 
@@ -270,16 +295,7 @@ class _TargetTest:
     def effect(self, group: int) -> Array:
         """h_c (row,): what the forecaster makes of a candidate beyond the other inputs."""
         if group not in self._effects:
-            columns = self.view.candidates.groups[group]
-            if isinstance(self.predictor, KnowsEffects):
-                self._effects[group] = self.predictor.effect(self.view.replaced, group)
-            elif not self._reads.intersection(columns.tolist()):
-                self._effects[group] = np.zeros(len(self.observed))
-            else:
-                versions = [self.view.inputs, *self.view.replaced(group)]
-                every = part_of(self.predictor, np.concatenate(versions), columns)
-                own, *others = every.reshape(len(versions), -1)
-                self._effects[group] = own - np.mean(others, axis=0)
+            self._effects[group] = self.predictor.effect(self.view, group)
         return self._effects[group]
 
     def energy(self, group: int) -> float:
@@ -313,9 +329,8 @@ class _TargetTest:
         """Joint functions (row, function) of the other inputs: f - h_c, terms, products."""
         own = set(self.view.candidates.groups[group].tolist())
         parts = [(self.forecast - self.effect(group))[:, None]]
-        if isinstance(self.predictor, HasTerms):
-            columns, values = self.predictor.terms(self.view.inputs)
-            parts.append(values[:, [i for i, c in enumerate(columns) if not own & set(c)]])
+        columns, values = self.predictor.terms(self.view.inputs)
+        parts.append(values[:, [i for i, c in enumerate(columns) if not own & set(c)]])
         parts.append(self._products_of_others(own))
         functions = np.concatenate(parts, axis=1)
         return functions[:, : max(len(functions) // ROWS_PER_FEATURE, 1)]

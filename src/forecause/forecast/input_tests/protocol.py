@@ -1,4 +1,4 @@
-"""What is asked of a forecaster about its inputs, and what it answers.
+"""What is asked of a forecaster about its inputs, of which windows, and what it answers.
 
 A forecaster carries its tests: of every input it says how likely its effect is to be chance. Closed
 forms know that from their moments, every other forecaster from rows that it did not learn from.
@@ -8,26 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from forecause.arrays import Array, Index, Mask
 from forecause.config.thresholds import thresholds
 from forecause.data.variables import Inputs
 from forecause.data.windows import Windows
 from forecause.graph.axes import labelled_together
 from forecause.progress import QUIET, Progress
 from forecause.regression.p_values import adjusted_p_values
+from forecause.regression.scan import InputGroups
 
 if TYPE_CHECKING:
     from forecause.forecast.input_tests.refits import Refits
 
-DRAWS = 100  # resamples of time behind the stability
+Number = TypeVar("Number", bound=np.generic)
 
-Array = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
+DRAWS = 100  # resamples of time behind the stability
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,3 +100,97 @@ class InputTests:
         """An effect on the mean or on the variance counts; the smaller p-value times two."""
         smaller = np.minimum(self.p_value, p_values)
         return replace(self, p_value=np.minimum(2 * smaller, 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class TestedWindows:
+    """The past of every window as one row of inputs, lag 1 first, and what followed.
+
+    A group of inputs is a variable at a lag, be it a number or all levels of a label; groups are
+    numbered lag * variable.
+    """
+
+    inputs: Array  # (row, input), standardised
+    targets: Array  # (row, column), standardised
+    rows: Index  # (row,) of the panel
+    domain: Index | None  # (row,)
+    groups: InputGroups
+    variable: Index  # (input,) whose past it is
+    lag: Index  # (input,)
+    past_shape: tuple[int, int]  # (max_lag, columns)
+
+    @classmethod
+    def of(cls, windows: Windows) -> TestedWindows:
+        """All of these windows."""
+        every = windows.whole()
+        coding, (steps, columns) = windows.panel.coding, windows.shape
+        groups = [
+            lag * columns + coding.columns(v)
+            for lag in range(steps)
+            for v in range(len(coding.variables))
+        ]
+        curved = np.tile(np.isin(np.arange(columns), coding.numeric_columns), steps)
+        return cls(
+            every.past[:, ::-1].reshape(len(every), -1).astype(np.float64),
+            every.target.astype(np.float64),
+            windows.rows,
+            every.domain,
+            InputGroups(tuple(np.asarray(g, dtype=np.int64) for g in groups), curved),
+            np.tile(coding.of_column, steps),
+            np.arange(steps).repeat(columns) + 1,
+            (steps, columns),
+        )
+
+    def of_groups(self, kept: Index) -> TestedWindows:
+        """With some groups of the inputs alone, renumbered in their order."""
+        if len(kept) == len(self.groups.groups):
+            return self
+        own = [self.groups.groups[g] for g in kept]
+        columns = np.sort(np.concatenate(own))
+        place = np.zeros(self.inputs.shape[1], dtype=np.int64)
+        place[columns] = np.arange(len(columns))
+        return replace(
+            self,
+            inputs=self.inputs[:, columns],
+            groups=InputGroups(tuple(place[g] for g in own), self.groups.curved[columns]),
+            variable=self.variable[columns],
+            lag=self.lag[columns],
+        )
+
+    def by_lag(self, values: npt.NDArray[Number]) -> npt.NDArray[Number]:
+        """(target, group) of all groups -> (target, source, lag)."""
+        steps = self.past_shape[0]
+        return values.reshape(len(values), steps, -1).transpose(0, 2, 1).copy()
+
+
+def by_group(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
+    """(target, source, lag) -> (target, group)."""
+    return values.transpose(0, 2, 1).reshape(len(values), -1).copy()
+
+
+def link_q_values(p_values: Array, weights: Array | None = None) -> Array:
+    """Adjusted p-values (target, source, ...), of self-links and of links between variables apart.
+
+    Self-links are many and easy to find; adjusted together with them, more than the accepted share
+    of the links between variables would be false. Benjamini-Hochberg on p-values over `weights` of
+    mean 1 keeps its error rate whatever the weights (Genovese, Roeder and Wasserman 2006), and
+    finds more if they lean towards true edges.
+    """
+    adjusted = np.empty(p_values.shape)
+    own = np.eye(len(p_values), dtype=bool)  # (target, source)
+    for kind in (own, ~own):
+        given = p_values[kind]
+        if weights is not None:
+            tested = np.isfinite(given)
+            of_kind = weights[kind]
+            given = given / (of_kind / of_kind[tested].mean() if tested.any() else of_kind)
+        adjusted[kind] = adjusted_p_values(given)
+    return adjusted
+
+
+def own_past_weights(shape: tuple[int, ...]) -> Array:
+    """Weights (target, source, lag) that favour a variable's own last value over its older ones."""
+    weights = np.ones(shape)
+    own = np.arange(shape[0])
+    weights[own, own, 0] = thresholds().edges.own_past_weight
+    return weights

@@ -27,24 +27,31 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
+from forecause.arrays import Array, Index, Mask, Single
 from forecause.config.thresholds import thresholds
 from forecause.data.streams import inputs_of
 from forecause.data.windows import Window, Windows
 from forecause.errors import InputError
-from forecause.forecast.forecaster import Forecaster
+from forecause.forecast.forecaster import ENOUGH_WINDOWS, Forecaster
 from forecause.forecast.input_tests.projected_covariance import (
     Evidence,
     Fold,
+    FoldView,
+    Predictor,
     candidate_evidence,
     time_folds,
 )
-from forecause.forecast.input_tests.protocol import DRAWS, InputTests, TestRequest
-from forecause.forecast.input_tests.tested_windows import Array, Index, TestedWindows, by_group
+from forecause.forecast.input_tests.protocol import (
+    DRAWS,
+    InputTests,
+    TestedWindows,
+    TestRequest,
+    by_group,
+)
 from forecause.forecast.input_tests.variance import SMALLEST
 from forecause.progress import QUIET, Progress
 from forecause.regression.p_values import gain_over_blocks
 
-MOST_TESTED_WINDOWS = 20_000  # that are tested on
 MOST_NUMBERS = 100_000_000  # effects held at once
 WINDOWS_PER_INPUT = 6  # at least, of those that are tested on
 BATCH = 1024
@@ -93,16 +100,15 @@ class Refits:
         p_values = inputs.p_values_of_targets(evidence.p_values)
         if not self._has_learned(evidence, data):
             p_values[:] = 1.0  # no forecast, no graph
-        p_values[~np.asarray(by_group(request.allowed.values), dtype=bool)] = np.nan
+        p_values[~by_group(request.allowed.values)] = np.nan
         level = request.level(p_values)
         stability = evidence.stability(level, DRAWS, np.random.default_rng(0))
         has_gradients = all(one.settings.has_gradient for one in self.forecasters)
-        energy = data.by_lag(inputs.largest_of_targets(evidence.relevance))
         return InputTests(
-            np.asarray(data.by_lag(p_values), dtype=np.float64),
-            np.asarray(data.by_lag(inputs.largest_of_targets(stability)), dtype=np.float64),
+            data.by_lag(p_values),
+            data.by_lag(inputs.largest_of_targets(stability)),
             (self.forecasters[0].label,) * len(p_values),
-            None if has_gradients else np.asarray(energy, dtype=np.float64),
+            None if has_gradients else data.by_lag(inputs.largest_of_targets(evidence.relevance)),
         )
 
     def _evidence(
@@ -121,7 +127,7 @@ class Refits:
         if target is not None:
             wanted[:] = np.arange(len(wanted)) == target
 
-        def evidence_on(targets: Array, ask: Ask, wanted: npt.NDArray[np.bool_]) -> Evidence:
+        def evidence_on(targets: Array, ask: Ask, wanted: Mask) -> Evidence:
             answers = [
                 _Answers(forecaster, data, fold, ask, progress).of_targets()
                 for forecaster, fold in zip(self.forecasters, folds, strict=True)
@@ -154,7 +160,7 @@ class Refits:
         by_memory = MOST_NUMBERS // (windows.inputs * windows.shape[1])
         by_time = min(f.asked_inputs for f in self.forecasters) // windows.inputs
         least = WINDOWS_PER_INPUT * windows.inputs
-        return max(least, min(MOST_TESTED_WINDOWS, by_memory, by_time))
+        return max(least, min(ENOUGH_WINDOWS, by_memory, by_time))
 
 
 def refit_folds(windows: Windows) -> list[Fold]:
@@ -192,7 +198,6 @@ def _of_either(mean: Evidence, spread: Evidence) -> Evidence:
     return replace(
         mean,
         p_values=np.minimum(2 * np.minimum(mean.p_values, spread.p_values), 1.0),
-        statistics=np.where(smaller, spread.statistics, mean.statistics),
         block_sums=np.where(smaller[..., None, None], spread.block_sums, mean.block_sums),
     )
 
@@ -214,7 +219,7 @@ class _Answers:
         self.reads = data.groups.tested
         self.columns = data.targets.shape[1]
         self._asked: tuple[Array, Array] | None = None
-        self._effects: dict[int, npt.NDArray[np.float32]] = {}
+        self._effects: dict[int, Single] = {}
 
     def of_targets(self) -> Sequence[_OfTarget]:
         """A predictor for every target column."""
@@ -226,12 +231,12 @@ class _Answers:
             self._asked = inputs, self._forecast(inputs)
         return self._asked[1]
 
-    def effects(self, replaced: Callable[[int], list[Array]], group: int) -> Array:
+    def effects(self, view: FoldView, group: int) -> Array:
         """h_c (row, target) of a group on the rows whose forecasts were asked for last."""
         if group not in self._effects:
             assert self._asked is not None
             self.progress.step(TESTING, len(self._effects) / self.groups)
-            others = [self._forecast(inputs) for inputs in replaced(group)]
+            others = [self._forecast(inputs) for inputs in view.replaced(group)]
             found = self._asked[1] - np.mean(others, axis=0)
             self._effects[group] = found.astype(np.float32)
         return self._effects[group].astype(np.float64)
@@ -247,20 +252,16 @@ class _Answers:
         return np.concatenate(parts).astype(np.float64)
 
 
-class _OfTarget:
+class _OfTarget(Predictor):
     """One target's part of a forecaster's answers."""
 
-    def __init__(self, answers: _Answers, target: int) -> None:
-        self.answers, self.target = answers, target
+    for_all_targets = True
 
-    @property
-    def reads(self) -> Index:
-        return self.answers.reads
+    def __init__(self, answers: _Answers, target: int) -> None:
+        self.answers, self.target, self.reads = answers, target, answers.reads
 
     def predict(self, inputs: Array) -> Array:
-        """(row,) of inputs (row, input)."""
         return self.answers.forecasts(inputs)[:, self.target]
 
-    def effect(self, replaced: Callable[[int], list[Array]], group: int) -> Array:
-        """h_c (row,); see forecast.predictor.KnowsEffects."""
-        return self.answers.effects(replaced, group)[:, self.target]
+    def effect(self, view: FoldView, group: int) -> Array:
+        return self.answers.effects(view, group)[:, self.target]

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from forecause.arrays import Array, Index
 from forecause.data.streams import inputs_of, moments_of, place_knots
 from forecause.data.variables import Inputs, groups_of
 from forecause.data.windows import Windows
+from forecause.forecast.input_tests.designs import KNOTS
 from forecause.regression.moments import Moments, with_intercept
 from forecause.regression.splines import spline_terms
 
-KNOTS = 5
 WINDOWS_PER_TERM = 5  # below this the basis is a line per input, without bends
 SMALLEST = 1e-4  # squared error, relative to its mean, below which its logarithm is not trusted
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 
 def variance_p_values(windows: Windows) -> Array:

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from forecause.data.windows import Windows
-from forecause.forecast.forecaster import FitData
-from forecause.forecast.rules import PLAIN, Rules
+from forecause.forecast.forecaster import PLAIN, FitData, Rules
 from forecause.networks.backward import activation
 from forecause.networks.network import TensorWindow
 from forecause.networks.pretrained.context import TERMS, Context, terms

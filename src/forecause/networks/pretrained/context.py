@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from forecause.arrays import Array
 from forecause.regression.least_squares import precision
 from forecause.regression.moments import Moments
 
@@ -26,8 +26,6 @@ ABOUT = SOLUTIONS * TERMS + TERMS + 8  # numbers that describe a token; see Cont
 # Mean and sd of the bends under a standard normal x, and the slope of x * bell on x.
 _BELL, _BELL_SD = 2**-0.5, math.sqrt(3**-0.5 - 0.5)
 _TILT, _TILT_SD = 2**-1.5, math.sqrt(3**-1.5 - 2**-3)
-
-Array = npt.NDArray[np.float64]
 
 
 def terms(x: Tensor) -> Tensor:
