@@ -86,6 +86,29 @@ def test_a_tensor_of_another_shape_is_named_on_load(change):
         fc.load(folder)
 
 
+@pytest.mark.parametrize(
+    ("name", "edit", "sentence"),
+    [
+        ("spread", lambda values: values.reshape(-1), "outlook.spread must have the shape"),
+        ("origins", lambda values: values[:-1], "outlook.origins must have the shape"),
+        ("origins", lambda values: -values, "outlook.origins must not be negative"),
+        ("paths", lambda values: values[:, :0], "outlook.paths is no forecast"),
+        ("paths", lambda values: values[:, :, :2], "outlook.paths must have the shape"),
+        ("share", lambda values: values * 0 + 7, "is no forecast"),
+        ("share", lambda values: None, "the outlook is not whole"),
+    ],
+)
+def test_a_damaged_outlook_is_named_on_load(change, name, edit, sentence):
+    folder = change("run.json", lambda _: None)
+    tensors = load_file(folder / "model.safetensors")
+    edited = edit(tensors.pop(f"outlook.{name}"))
+    if edited is not None:
+        tensors[f"outlook.{name}"] = edited.contiguous()
+    save_file(tensors, folder / "model.safetensors")
+    with pytest.raises(fc.InputError, match=sentence):
+        fc.load(folder)
+
+
 @pytest.mark.parametrize("name", ["graph.json", "report.json", "power.json"])
 def test_a_file_of_another_run_is_refused(change, name):
     folder = change(name, lambda content: content.update(note="from elsewhere"), hashes=True)

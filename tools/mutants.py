@@ -1,8 +1,9 @@
 """Do the tests see an error? `python tools/mutants.py --count 100` changes one place of the code at
-a time, runs the tests of that file, and lists the changes that no test noticed.
+a time, runs the tests that reach that file, and lists the changes that no test noticed.
 
 The places are drawn from a seed over `edges`, `regression`, `attribute`, `graph` and `store`. The
-code itself is never touched: every mutant is a copy that the tests import instead.
+code itself is never touched: the tests import a copy. They must pass on the copy as it is before
+any mutant is tried, so that a test that fails anyway notices nothing.
 """
 
 from __future__ import annotations
@@ -12,130 +13,272 @@ import ast
 import os
 import random
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SOURCE, TESTS = ROOT / "src" / "forecause", ROOT / "tests"
 PACKAGES = ("edges", "regression", "attribute", "graph")
-LONGEST = 900.0  # seconds of the tests of one mutant; one that never ends is noticed, too
-WHOLE_WAY = ("test_method.py", "test_hard_numbers.py")  # where a package has no test of a file
-SWAPS: dict[type[ast.AST], type[ast.AST]] = {
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.And: ast.Or,
-    ast.Or: ast.And,
-    ast.Add: ast.Sub,
-    ast.Sub: ast.Add,
-    ast.Mult: ast.Div,
-    ast.Div: ast.Mult,
+BEYOND = {  # tests that reach a package without being its own, the quickest first
+    "edges": ("test_method.py", "forecast/input_tests", "test_hard_numbers.py"),
+    "regression": ("forecast/input_tests", "edges", "test_method.py", "test_hard_numbers.py"),
+    "attribute": ("test_method.py", "test_mixed_tables.py"),
+    "graph": ("test_store.py", "test_method.py", "refine"),
+    "store.py": ("test_store.py", "test_saved.py", "test_saved_runs.py", "test_bounded.py"),
 }
+HEAVY = ("torch", "pandas", "xarray", "scipy.stats", "sklearn.ensemble", "jinja2", "pydantic")
+LEAST_PATIENCE = 120.0  # seconds; a mutant that takes ten times as long as the tests is noticed
+SWAPS: dict[type[ast.AST], tuple[type[ast.AST], ...]] = {
+    ast.Lt: (ast.LtE, ast.GtE),
+    ast.LtE: (ast.Lt, ast.Gt),
+    ast.Gt: (ast.GtE, ast.LtE),
+    ast.GtE: (ast.Gt, ast.Lt),
+    ast.Eq: (ast.NotEq,),
+    ast.NotEq: (ast.Eq,),
+    ast.In: (ast.NotIn,),
+    ast.NotIn: (ast.In,),
+    ast.Is: (ast.IsNot,),
+    ast.IsNot: (ast.Is,),
+    ast.And: (ast.Or,),
+    ast.Or: (ast.And,),
+    ast.Add: (ast.Sub,),
+    ast.Sub: (ast.Add,),
+    ast.Mult: (ast.Div,),
+    ast.Div: (ast.Mult,),
+    ast.BitAnd: (ast.BitOr,),
+    ast.BitOr: (ast.BitAnd,),
+}
+NAMES = {"max": "min", "min": "max", "maximum": "minimum", "minimum": "maximum"}
+NAMES |= {"any": "all", "all": "any", "nanmax": "nanmin", "nanmin": "nanmax"}
+DROPPED = ("abs", "sorted", "default_rng")  # abs(x) -> x, sorted(x) -> x, a seed -> none
+SAID = ("step", "warn", "field", "Field")  # calls whose arguments change no result
+SAME: dict[tuple[str, str, str], str] = {}  # (file, line, change) that does nothing, and why
 
 
-def mutants(tree: ast.Module) -> Iterator[str]:
-    """Every mutant of a module in turn: the tree is changed, a description given, and undone."""
+@dataclass(frozen=True)
+class Mutant:
+    """One change of a file."""
+
+    file: Path
+    line: str
+    number: int
+    change: str
+    code: str
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """How the table of changes that do nothing names it."""
+        return str(self.file.relative_to(SOURCE)), self.line, self.change
+
+    def __str__(self) -> str:
+        name = self.file.relative_to(SOURCE)
+        return f"{name}:{self.number} {self.change} in `{self.line}`"
+
+
+def mutants(file: Path) -> Iterator[Mutant]:
+    """Every mutant of a file in turn: its tree is changed, written down, and changed back."""
+    text = file.read_text(encoding="utf-8")
+    tree, lines = ast.parse(text), text.splitlines()
     silent = {id(node) for part in ast.walk(tree) for node in _not_run(part)}
     for node in list(ast.walk(tree)):
-        if id(node) in silent:
-            continue
-        line = getattr(node, "lineno", 0)
-        if isinstance(node, ast.Compare) and type(node.ops[0]) in SWAPS:
-            yield from _swapped(node.ops, line)
-        elif isinstance(node, ast.BinOp | ast.BoolOp) and type(node.op) in SWAPS:
-            old = node.op
-            node.op = SWAPS[type(old)]()  # type: ignore[assignment]
-            yield f"line {line}: {type(old).__name__} -> {type(node.op).__name__}"
-            node.op = old  # type: ignore[assignment]
-        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Not):
-            old_operator, node.op = node.op, ast.UAdd()
-            if isinstance(old_operator, ast.USub):
-                yield f"line {line}: a sign removed"
-            node.op = old_operator
-        elif isinstance(node, ast.Constant) and type(node.value) in (int, float, bool):
-            value = node.value
-            node.value = (not value) if isinstance(value, bool) else value + 1
-            yield f"line {line}: {value} -> {node.value}"
-            node.value = value
+        if id(node) not in silent:
+            for change in _changes(node):
+                number = getattr(node, "lineno", 1)
+                yield Mutant(file, lines[number - 1].strip(), number, change, ast.unparse(tree))
 
 
-def _swapped(operators: list[ast.cmpop], line: int) -> Iterator[str]:
-    old = operators[0]
-    operators[0] = SWAPS[type(old)]()  # type: ignore[assignment]
-    yield f"line {line}: {type(old).__name__} -> {type(operators[0]).__name__}"
-    operators[0] = old
+def _changes(node: ast.AST) -> Iterator[str]:
+    """Change a node in every way, each undone when the next is asked for."""
+    if isinstance(node, ast.Compare):
+        for place, old in enumerate(node.ops):
+            for new in SWAPS.get(type(old), ()):
+                node.ops[place] = new()  # type: ignore[call-overload]
+                yield f"{type(old).__name__} -> {new.__name__}"
+            node.ops[place] = old
+    elif isinstance(node, ast.BinOp | ast.BoolOp | ast.AugAssign):
+        operator = node.op
+        for new in SWAPS.get(type(operator), ()):
+            node.op = new()  # type: ignore[assignment]
+            yield f"{type(operator).__name__} -> {new.__name__}"
+        node.op = operator  # type: ignore[assignment]
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Not | ast.Invert):
+        inner = node.operand
+        node.operand = ast.UnaryOp(node.op, inner)
+        yield f"{type(node.op).__name__} twice"
+        node.operand = inner
+    elif isinstance(node, ast.Constant) and type(node.value) in (int, float, bool):
+        value = node.value
+        node.value = (not value) if isinstance(value, bool) else value + 1
+        yield f"{value} -> {node.value}"
+        node.value = value
+    elif isinstance(node, ast.Call):
+        yield from _other_calls(node)
+
+
+def _other_calls(node: ast.Call) -> Iterator[str]:
+    function = node.func
+    name = getattr(function, "attr", getattr(function, "id", ""))
+    where = "attr" if isinstance(function, ast.Attribute) else "id"
+    if name in NAMES:
+        setattr(function, where, NAMES[name])
+        yield f"{name} -> {NAMES[name]}"
+        setattr(function, where, name)
+    elif name in DROPPED and len(node.args) == 1:
+        arguments, keywords = node.args, node.keywords
+        if name == "default_rng":
+            node.args = []
+        else:  # a name of its own, so that the call stays a call
+            node.func, node.keywords = ast.parse("(lambda _: _)", mode="eval").body, []
+        yield f"{name} dropped"
+        node.func, node.args, node.keywords = function, arguments, keywords
 
 
 def _not_run(node: ast.AST) -> Iterator[ast.AST]:
-    """Parts of a node that say something but do nothing: annotations and messages of errors."""
-    for name in ("annotation", "returns"):
-        if isinstance(part := getattr(node, name, None), ast.AST):
-            yield from ast.walk(part)
+    """Parts of a node that say something but do nothing: types, messages, reports of progress."""
+    parts = [getattr(node, name, None) for name in ("annotation", "returns")]
     if isinstance(node, ast.Raise | ast.JoinedStr):
-        yield from ast.walk(node)
+        parts.append(node)
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        parts += node.decorator_list
+    if isinstance(node, ast.Call):
+        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        parts += node.args if name in SAID else []
+        parts += [key for key in node.keywords if name in SAID or key.arg in ("strict", "copy")]
+    if isinstance(node, ast.AnnAssign | ast.Assign) and "TypeAlias" in ast.unparse(node):
+        parts.append(node)
+    for part in parts:
+        if isinstance(part, ast.AST):
+            yield from ast.walk(part)
 
 
-def tests_of(file: Path) -> list[str]:
-    """The tests of a file by its name, or those of its package and the whole way."""
-    if file.name == "store.py":
-        return [str(TESTS / name) for name in ("test_store.py", "test_saved.py")]
-    package = TESTS / file.relative_to(SOURCE).parts[0]
-    own = sorted(package.rglob(f"test_{file.stem}*.py"))
-    found = own or sorted(package.rglob("test_*.py")) + [TESTS / name for name in WHOLE_WAY]
-    return [str(path) for path in found]
+@cache
+def tests_of(file: Path) -> tuple[str, ...]:
+    """The tests that reach a file: those that name it, those of its package, those beyond."""
+    place = file.relative_to(SOURCE)
+    package = place.parts[0]
+    module = ".".join(("forecause", *place.with_suffix("").parts))
+    own = sorted((TESTS / package).rglob("test_*.py")) if len(place.parts) > 1 else []
+    named = [test for test in own if file.stem in test.stem or module in test.read_text()]
+    found = named + [test for test in own if test not in named]
+    for name in BEYOND[package]:
+        more = TESTS / name
+        found += sorted(more.rglob("test_*.py")) if more.is_dir() else [more]
+    return tuple(dict.fromkeys(str(path) for path in found))
 
 
-def is_noticed(file: Path, code: str) -> bool:
-    """Whether the tests of a file fail with this code in its place."""
-    with tempfile.TemporaryDirectory(prefix="mutant-") as name:
-        copy = Path(name) / "forecause"
-        shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-        (copy / file.relative_to(SOURCE)).write_text(code, encoding="utf-8")
-        paths = [name, str(ROOT / "bench" / "src")]
-        command = [sys.executable, "-m", "pytest", "-n", "0", "-x", "-q", *tests_of(file)]
-        there = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
+class Copy:
+    """A copy of the package that tests import; one file of it is another's code for a while."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        shutil.copytree(SOURCE, folder / "forecause")
+        for name in HEAVY:
+            __import__(name)  # once, here: every trial is a fork of this process
+        self.seconds: dict[tuple[str, ...], float | None] = {}
+
+    def passes(self, tests: tuple[str, ...]) -> bool:
+        """Whether these tests pass on the code as it is."""
+        if tests not in self.seconds:
+            begun = time.monotonic()
+            passed = self._run(tests, 3600.0) == 0
+            self.seconds[tests] = time.monotonic() - begun if passed else None
+        return self.seconds[tests] is not None
+
+    def notices(self, mutant: Mutant, tests: tuple[str, ...]) -> bool:
+        """Whether these tests fail with a mutant in its file's place, or do not end."""
+        place = self.folder / "forecause" / mutant.file.relative_to(SOURCE)
+        place.write_text(mutant.code, encoding="utf-8")
         try:
-            ended = subprocess.run(
-                command, cwd=ROOT, env=there, capture_output=True, timeout=LONGEST
-            )
-        except subprocess.TimeoutExpired:
-            return True
-        return ended.returncode != 0
+            return self._run(tests, max(LEAST_PATIENCE, 10 * (self.seconds[tests] or 0))) != 0
+        finally:
+            shutil.copy2(mutant.file, place)
+
+    def _run(self, tests: tuple[str, ...], patience: float) -> int:
+        """The exit code of pytest in a process of its own; -1 for one that did not end."""
+        child = os.fork()
+        if child == 0:
+            os._exit(self._try(tests))
+        until = time.monotonic() + patience
+        while time.monotonic() < until:
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                return os.waitstatus_to_exitcode(status)
+            time.sleep(0.05)
+        os.killpg(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        return -1
+
+    def _try(self, tests: tuple[str, ...]) -> int:
+        os.setsid()
+        paths = [str(self.folder), str(ROOT / "bench" / "src")]
+        sys.path[:0] = paths
+        sys.dont_write_bytecode = True
+        os.environ |= {"PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
+        os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(self.folder / "examples")
+        os.chdir(ROOT)
+        with open(self.folder / "said.txt", "w") as said:
+            os.dup2(said.fileno(), 1)
+            os.dup2(said.fileno(), 2)
+            import pytest
+
+            quietly = ["-n", "0", "-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0"]
+            code = int(pytest.main([*quietly, *tests]))
+        import forecause
+
+        assert str(forecause.__file__).startswith(str(self.folder))
+        return code
+
+    def last_words(self) -> str:
+        """The end of what the tests said."""
+        return "\n".join((self.folder / "said.txt").read_text().splitlines()[-15:])
+
+
+def drawn(count: int, seed: int, only: str) -> tuple[list[Mutant], int]:
+    """Some of all mutants, and how many there are; those that change nothing are left out."""
+    files = [path for package in PACKAGES for path in sorted((SOURCE / package).rglob("*.py"))]
+    found = [
+        mutant
+        for file in [*files, SOURCE / "store.py"]
+        if only in str(file.relative_to(SOURCE))
+        for mutant in mutants(file)
+        if mutant.key not in SAME
+    ]
+    return random.Random(seed).sample(found, min(count, len(found))), len(found)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--count", type=int, default=120)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=600)
+    parser.add_argument("--only", default="", help="a part of the names of files")
     asked = parser.parse_args()
-    files = [path for package in PACKAGES for path in sorted((SOURCE / package).rglob("*.py"))]
-    places = []
-    for file in [*files, SOURCE / "store.py"]:
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-        places += [(file, place, what) for place, what in enumerate(mutants(tree))]
-    drawn = random.Random(asked.seed).sample(places, min(asked.count, len(places)))
+    os.environ["OMP_NUM_THREADS"] = "1"
+    chosen, of = drawn(asked.count, asked.seed, asked.only)
     until, tried, survivors = time.monotonic() + 60 * asked.minutes, 0, []
-    for file, place, what in drawn:
-        if time.monotonic() > until:
-            break
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-        code = next(ast.unparse(tree) for at, _ in enumerate(mutants(tree)) if at == place)
-        noticed = is_noticed(file, code)
-        tried += 1
-        name = f"{file.relative_to(ROOT)} {what}"
-        sys.stdout.write(f"{'noticed ' if noticed else 'SURVIVED'} {name}\n")
-        sys.stdout.flush()
-        survivors += [] if noticed else [name]
+    with tempfile.TemporaryDirectory(prefix="mutants-") as name:
+        copy = Copy(Path(name))
+        for mutant in chosen:
+            tests = tests_of(mutant.file)
+            if time.monotonic() > until:
+                break
+            if not copy.passes(tests):
+                sys.exit(f"The tests of {mutant.file.name} fail as it is:\n{copy.last_words()}")
+            begun = time.monotonic()
+            noticed = copy.notices(mutant, tests)
+            tried += 1
+            survivors += [] if noticed else [str(mutant)]
+            word = "noticed " if noticed else "SURVIVED"
+            sys.stdout.write(f"{word} {time.monotonic() - begun:4.0f} s {mutant}\n")
+            sys.stdout.flush()
     share = 1 - len(survivors) / max(tried, 1)
-    sys.stdout.write(f"{tried} of {len(places):,} mutants tried, {share:.0%} noticed; survivors:\n")
+    sys.stdout.write(f"{tried} of {of:,} mutants tried, {share:.1%} noticed; survivors:\n")
     sys.stdout.writelines(f"  {name}\n" for name in survivors)
 
 

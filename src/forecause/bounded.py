@@ -10,6 +10,7 @@ import json
 import math
 import os
 import stat
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,11 @@ def _finite(text: str) -> float:
     if not math.isfinite(number):
         raise ValueError(f"{text[:40]} is beyond all numbers")
     return number
+
+
+def is_whole(number: Any) -> bool:
+    """Whether it is a whole number, of Python or of NumPy; True and False are none."""
+    return isinstance(number, Integral) and not isinstance(number, bool)
 
 
 def check_candidates(variables: int, lags: int) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from forecause.bounded import is_whole
 from forecause.config import Config
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows
@@ -316,7 +317,7 @@ def _notes(panel: Panel, regimes: bool, made: int, origins: int) -> tuple[str, .
 
 
 def _check(steps: int, origins: int, season: Season, refit: str) -> None:
-    if not all(isinstance(count, int) for count in (steps, origins)) or min(steps, origins) < 1:
+    if not (is_whole(steps) and is_whole(origins)) or min(steps, origins) < 1:
         raise InputError(f"Steps and origins must be at least 1, found {steps} and {origins}.")
     if season not in ("auto", None) and not (isinstance(season, int) and season >= 1):
         raise InputError(f"The season must be auto, None or a number of rows, found {season!r}.")

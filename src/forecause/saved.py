@@ -386,6 +386,8 @@ def agree(
         raise InputError("model.safetensors: data.mean or data.sd holds what is no number")
     if sample.shape[2] > columns:
         run = run.model_copy(update={"data": _with_codes(run.data, sample[:, -1, -1])})
+    if run.causal is not None and run.causal.outlook is not None:
+        _check_outlook(tensors, series, columns)
     _check_domains(run.data, series, len(sample))
     _check_labels(run.data)
     _check_evidence(evidence, len(names), lags)
@@ -439,6 +441,23 @@ def _check_shape(tensors: Mapping[str, Array], name: str, shape: tuple[int, ...]
         raise InputError(
             f"model.safetensors: {name} must have the shape {shape}, found {tensors[name].shape}"
         )
+
+
+def _check_outlook(tensors: Mapping[str, Array], series: int, columns: int) -> None:
+    """Refuse an outlook of other data, or one whose numbers are no forecast."""
+    names = ("share", "paths", "spread", "origins")
+    if any(f"outlook.{name}" not in tensors for name in names):
+        raise InputError("model.safetensors: the outlook is not whole")
+    share, paths, spread, origins = (tensors[f"outlook.{name}"] for name in names)
+    shapes = {"share": (columns,), "paths": (series, *paths.shape[1:2], columns)}
+    shapes |= {"spread": (*spread.shape[:1], columns), "origins": spread.shape[:1]}
+    for name, shape in shapes.items():
+        _check_shape(tensors, f"outlook.{name}", shape)
+    followed = paths[:, :, share > 0]
+    if not paths.size or not np.isfinite(followed).all() or not np.isin(share, (0, 0.5, 1)).all():
+        raise InputError("model.safetensors: outlook.share or outlook.paths is no forecast")
+    if not (origins >= 0).all():
+        raise InputError("model.safetensors: outlook.origins must not be negative")
 
 
 def _check_domains(data: SavedData, series: int, sample: int) -> None:

@@ -160,3 +160,26 @@ def test_a_forecast_that_would_never_end_is_refused(found, asked, sentence):
 def test_futures_without_number_are_refused(found, draws):
     with pytest.raises(fc.InputError, match=r"draws|futures"):
         found.simulate_do({}, steps=2, draws=draws)
+
+
+@pytest.mark.parametrize("number", ["x", 1.5, True, float("nan"), None])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda run, number: run.response("a", number),
+        lambda run, number: run.variance_shares(number),
+        lambda run, number: run.effect("a", "b", number),
+        lambda run, number: run.effect("a", "b", number, total=True),
+        lambda run, number: run.power(repeats=number or 0),
+        lambda run, number: run.evaluate(number, data=TABLE[:300]),
+    ],
+    ids=["response", "shares", "effect", "total", "power", "evaluate"],
+)
+def test_what_is_no_whole_number_of_rows_is_refused(found, ask, number):
+    with pytest.raises(fc.InputError, match=r"at least 1|must be 1 to|between 1 and"):
+        ask(found, number)
+
+
+def test_whole_numbers_may_be_those_of_numpy(found):
+    assert found.effect("a", "b", np.int64(1)).change == found.effect("a", "b", 1).change
+    assert len(found.evaluate(np.int64(2), np.int64(1), data=TABLE[:300]).table)

@@ -1,5 +1,6 @@
 """The series as a whole: latents, segments, seeds, files and refusals."""
 
+import os
 from itertools import pairwise
 
 import numpy as np
@@ -146,6 +147,16 @@ def test_saving_below_a_file_is_refused(tmp_path):
     (tmp_path / "taken").write_text("")
     with pytest.raises(InputError, match="Cannot write into"):
         simulate(rows=60).save(tmp_path / "taken")
+
+
+def test_a_full_disk_leaves_no_new_folder(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InputError, match="No space left on device"):
+        simulate(rows=60).save(tmp_path / "new")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_nothing_of_the_start_is_left_in_the_first_row():

@@ -6,7 +6,6 @@ foreign, mixed, lost or hung, and the peak of memory. Ends with 1 if anything wa
 
 import argparse
 import io
-import itertools
 import os
 import resource
 import signal
@@ -17,26 +16,17 @@ import time
 import warnings
 from collections import Counter
 from contextlib import redirect_stdout
+from functools import partial
 from pathlib import Path
 
-import numpy as np
 import torch
 
 import forecause as fc
 from soak.injury import DONE, FOREIGN, full_disk, injured, interrupt, kill
-from soak.inputs import KINDS, Inputs, verdict
+from soak.inputs import ORDER, Inputs, verdict
 from systems import chain
 
 HANG = 60  # seconds
-SHARES = {  # of a hundred and fifty; a third are damaged runs
-    "setting": 40,
-    "rule": 20,
-    "file": 25,
-    "thing": 5,
-    "damaged_run": 50,
-    "odd_file": 4,
-    "bound": 6,
-}
 
 
 class Hung(BaseException):
@@ -45,14 +35,12 @@ class Hung(BaseException):
 
 def malformed(inputs, count, until=float("inf")):
     """Counts of verdicts, and the trials that went wrong."""
-    order = [kind for kind in KINDS for _ in range(SHARES[kind])]
-    order = np.random.default_rng(0).permutation(order).tolist()
     counts, wrong = Counter(), []
     for number in range(count):
         if time.monotonic() > until:
             break
-        kind = order[number % len(order)]
-        name, call = getattr(inputs, kind)()
+        kind = ORDER[number % len(ORDER)]
+        name, call = inputs.trial(number)
         signal.alarm(HANG)
         try:
             with redirect_stdout(io.StringIO()):
@@ -63,29 +51,38 @@ def malformed(inputs, count, until=float("inf")):
             signal.alarm(0)
         counts[kind, found if found in ("ok", "refused") else "wrong"] += 1
         if found not in ("ok", "refused"):
-            wrong.append(f"{name}: {found}")
+            wrong.append(f"input {number}, {name}: {found}")
     return counts, wrong
 
 
 def interruptions(folder, count, until=float("inf"), step=1):
-    """Save a run over another one, stopped at every file operation in turn, in three ways."""
+    """Save a run over another one, stopped at every file operation in turn, in three ways.
+
+    Every second time the process stands in the folder, which then cannot be exchanged.
+    """
     table = chain(120)
     old = fc.discover(table, max_lag=1, forecaster="linear", seed=1)
     new = fc.discover(table, max_lag=1, forecaster="linear", seed=2)
     ways, counts, wrong = (kill, interrupt, full_disk), Counter(), []
     target = folder / "run"
-    for number in itertools.count():
-        way, at = ways[number % 3], 1 + step * (number // 3) % 400
-        if number >= count or time.monotonic() > until:
-            return counts, wrong
+
+    def replaced(inside):
+        if inside:
+            os.chdir(target)
+        new.save(target, overwrite=True)
+
+    for number in range(count):
+        way, inside, at = ways[number % 3], number // 3 % 2, 1 + step * (number // 6)
+        if time.monotonic() > until:
+            break
         old.save(target, overwrite=True)
         refusals = (OSError, fc.InputError)
-        ended = injured(lambda: new.save(target, overwrite=True), at, way, refusals)
+        ended = injured(partial(replaced, inside), at, way, refusals)
         try:
             state = {1: "old", 2: "new"}[fc.load(target).config.run.seed]
         except fc.InputError as error:
             state = "lost"
-            wrong.append(f"{way.__name__} at {at}: {error}")
+            wrong.append(f"{way.__name__} at {at}, inside {inside}: {error}")
         if ended == FOREIGN:
             wrong.append(f"{way.__name__} at {at}: another exception")
         if ended == DONE and state != "new":
@@ -157,15 +154,17 @@ def main():
     torch.set_num_threads(1)
     signal.signal(signal.SIGALRM, _hung)
     until = time.monotonic() + 60 * asked.minutes
-    with tempfile.TemporaryDirectory(prefix="soak-") as name:
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # no waiting for a disk
+    with tempfile.TemporaryDirectory(prefix="soak-", dir=memory) as name:
         folder = Path(name)
         saved, lost = interruptions(folder, asked.interruptions, until)
+        _print("interruptions of saving", saved)
         loaded, mixed = loads_beside_writers(folder, asked.loads, until)
+        _print("loads beside writers", loaded)
         counts, wrong = malformed(Inputs(folder, asked.seed), asked.inputs, until)
-    _print("interruptions of saving", saved)
-    _print("loads beside writers", loaded)
-    _print("malformed inputs", counts)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        _print("malformed inputs", counts)
+    users = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    peak = max(resource.getrusage(user).ru_maxrss for user in users) / 2**20
     say(f"peak memory {peak:.2f} GB")
     say(
         f"lost, mixed or foreign while saving: {len(lost)}; mixed or foreign beside writers: "
@@ -178,6 +177,7 @@ def main():
 
 def say(line):
     sys.stdout.write(line + "\n")
+    sys.stdout.flush()
 
 
 def _hung(*_):

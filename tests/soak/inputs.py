@@ -6,11 +6,13 @@ A trial is a name and a call; the call may do its work or raise an InputError of
 import io
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from safetensors.numpy import load_file, save_file
 
 import forecause as fc
 from forecause.cli.ending import one_line
@@ -52,12 +54,30 @@ ODD_VALUES = (
 )
 
 
-ODD_JSON = (
-    *(None, True, False, -1, 0, 1, 7, 1.5, 1e308, -1e308, 10**30, 2**63),
-    *(float("nan"), float("inf")),
-    *("", "x", "a", "9" * 30, "\0", "=1", "x" * 5000, "Infinity", [], {}, [1], [[]], [None]),
-    *({"a": 1}, {"a": float("nan")}, [float("inf")], [["a", 1]], [-1, -1, -1], {"": []}),
+ODD_JSON = (  # as written into a file; some of it is no JSON
+    *("null", "true", "false", "-1", "0", "-0", "-0.0", "1", "7", "1.5", "1e308", "-1e308"),
+    *("1" + "0" * 30, "9223372036854775808", "9007199254740993", "1" + "0" * 400, "9" * 5000),
+    *("NaN", "Infinity", "-Infinity", "1e400", "-1e400", "1e-400", "5e-324", "1e3", "01", "1."),
+    *('"NaN"', '"nan"', '"Infinity"', '"-Infinity"', '"inf"', '"1e400"', '"1"', '"0.5"', '"true"'),
+    *(
+        '""',
+        '"x"',
+        '"a"',
+        '"' + "9" * 30 + '"',
+        '"\\u0000"',
+        '"=1"',
+        f'"{"x" * 5000}"',
+        '"\\ud800"',
+    ),
+    *("[]", "{}", "[1]", "[[]]", "[null]", "[true]", "[false, true]", '["1"]', "[-1, -1, -1]"),
+    *('{"a": 1}', '{"a": NaN}', "[Infinity]", "[1e400]", '[["a", 1]]', '{"": []}', '{"a": "inf"}'),
+    *("[" * 500 + "]" * 500, "[" * 100_000 + "]" * 100_000, '{"a":' * 1000 + "1" + "}" * 1000),
 )
+ODD_NUMBERS = (float("nan"), float("inf"), -1.0, 0.0, 1e308, -1e308, 5e-324, 1e-30, 1e30, 2.5)
+
+
+CHANGED = "the value that is changed"
+HASHES = re.compile(rb'(?<="files": )\{[^{}]*\}')
 
 
 def _device(path):
@@ -109,9 +129,10 @@ def _paths(content, above=()):
 
 
 class Inputs:
-    """Everything drawn from one seed; `folder` is for files."""
+    """Everything drawn from a seed and the number of the trial; `folder` is for files."""
 
     def __init__(self, folder: Path, seed: int = 0) -> None:
+        self.seed = seed
         self.rng = np.random.default_rng(seed)
         self.folder = folder
         self.table = pd.DataFrame(chain(60), columns=list("abc"))
@@ -121,6 +142,12 @@ class Inputs:
             for number, run in enumerate([self.run, *_runs_of_every_kind()])
         ]
         self.files = self._whole_files()
+        self.places: dict[Path, dict] = {}
+
+    def trial(self, number):
+        """The name and the call of a trial, the same whatever was tried before."""
+        self.rng = np.random.default_rng([self.seed, number])
+        return getattr(self, ORDER[number % len(ORDER)])()
 
     def odd(self):
         """Any value that somebody could pass by mistake."""
@@ -200,35 +227,39 @@ class Inputs:
         """A saved run with one value or some bytes changed; then all is asked of it."""
         folder = self.folder / "damaged-run"
         shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(self.saved[self.rng.integers(len(self.saved))], folder)
+        whole = self.saved[self.rng.integers(len(self.saved))]
+        shutil.copytree(whole, folder)
         names = ["run.json", "report.json", "power.json", "graph.json", "model.safetensors"]
         names = [name for name in names if (folder / name).exists()]
         file = folder / names[self.rng.integers(len(names))]
-        if file.suffix == ".json" and self.rng.random() < 0.7:
-            content = json.loads(file.read_text())
-            where = self._change(content)
-            file.write_text(json.dumps(content))
-        else:
+        if self.rng.random() > 0.7:
             where = "bytes"
             file.write_bytes(self._damaged(file.read_bytes()))
-        about = folder / "run.json"
+        elif file.suffix == ".json":
+            where = self._change(whole / file.name, file)
+        else:
+            where = self._change_array(file)
         if self.rng.random() < 0.8:  # the schema must do without the hashes
-            try:
-                content = json.loads(about.read_text())
-                content["files"] = {}
-                about.write_text(json.dumps(content))
-            except (ValueError, TypeError):
-                pass
+            about = folder / "run.json"
+            about.write_bytes(HASHES.sub(b"{}", about.read_bytes(), count=1))
+        asked = [self.rng.random() < 0.3 for _ in range(5)]
+        return f"saved run {file.name} {where}", lambda: self._ask_all(folder, *asked)
 
-        def call():
-            run = fc.load(folder)
-            run.forecast(2)
-            run.effect(run.data.variables[0], run.data.variables[1], 1)
-            run.report(self.folder / "page.html")
-            run.save(self.folder / "again", overwrite=True)
-            terminal.show_discovery(run, folder)
-
-        return f"saved run {file.name} {where}", call
+    def _ask_all(self, folder, total, bands, done, shares, plain):
+        """What can be asked of a run that was loaded; saving it writes its page, too."""
+        run = fc.load(folder)
+        first, second = run.data.variables[:2]
+        run.forecast(2, bands=bands)
+        run.effect(first, second, 1, total=total)
+        if done:
+            run.simulate_do({first: 1.0}, 2)
+        if shares:
+            run.variance_shares(3)
+        if plain:
+            run.graph.to_csv()
+            fc.score_graph(run.graph, self.run.graph)
+        run.save(self.folder / "again", overwrite=True)
+        terminal.show_discovery(run, folder)
 
     def odd_file(self):
         """A pipe, a device, a sparse file or endless brackets, where a file is expected."""
@@ -270,29 +301,64 @@ class Inputs:
         name = list(asked)[self.rng.integers(len(asked))]
         return f"{name} {number!r:.100} {lag}", asked[name]
 
-    def _change(self, content):
+    def _change(self, whole, file):
         """Replace, remove or repeat one value of a JSON document.
 
         Every kind of field is as likely as any other, however deep and however often it is there.
         """
-        kinds = {}
-        for path in _paths(content):
-            kinds.setdefault(tuple("*" if type(k) is int else k for k in path), []).append(path)
-        alike = list(kinds.values())[self.rng.integers(len(kinds))]
-        *above, key = alike[self.rng.integers(len(alike))]
+        content = json.loads(whole.read_text())
+        alike = self._places_in(whole, content)
+        same = alike[self.rng.integers(len(alike))]
+        *above, key = same[self.rng.integers(len(same))]
         here = content
         for step in above:
             here = here[step]
         where = ".".join(str(step) for step in (*above, key))
-        how = self.rng.random()
-        if how < 0.2:
+        how, odd = self.rng.random(), ODD_JSON[self.rng.integers(len(ODD_JSON))]
+        if how < 0.15:
             del here[key]
-            return f"{where} removed"
-        if how < 0.3 and isinstance(here, list):
+            odd, where = "", f"{where} removed"
+        elif how < 0.25 and isinstance(here, list):
             here.append(here[key])
-            return f"{where} repeated"
-        here[key] = ODD_JSON[self.rng.integers(len(ODD_JSON))]
-        return f"{where} = {here[key]!r}"
+            odd, where = "", f"{where} repeated"
+        else:
+            here[key], where = CHANGED, f"{where} = {odd[:60]}"
+        file.write_text(json.dumps(content).replace(json.dumps(CHANGED), odd))
+        return where
+
+    def _places_in(self, whole, content):
+        """The paths of a document, those of one kind together."""
+        if whole not in self.places:
+            kinds = {}
+            for path in _paths(content):
+                kinds.setdefault(tuple("*" if type(k) is int else k for k in path), []).append(path)
+            self.places[whole] = list(kinds.values())
+        return self.places[whole]
+
+    def _change_array(self, file):
+        """Change, remove or reshape one array of the weights."""
+        arrays = load_file(file)
+        name = sorted(arrays)[self.rng.integers(len(arrays))]
+        values = arrays.pop(name)
+        how = ("number", "all", "shape", "cut", "kind", "more", "gone")[self.rng.integers(7)]
+        odd = ODD_NUMBERS[self.rng.integers(len(ODD_NUMBERS))]
+        with np.errstate(all="ignore"):
+            if how == "number" and values.size:
+                values.flat[self.rng.integers(values.size)] = np.array(odd).astype(values.dtype)
+            elif how == "all":
+                values = np.full_like(values, np.array(odd).astype(values.dtype))
+        if how == "shape":
+            values = values.reshape(-1)
+        elif how == "cut":
+            values = values[..., :-1] if values.ndim else values.reshape(1)
+        elif how == "kind":
+            values = values.astype(("i8", "f4", "f8", "?")[self.rng.integers(4)])
+        elif how == "more":
+            values = np.stack([values, values])
+        if how != "gone":
+            arrays[name] = np.ascontiguousarray(values)
+        save_file(arrays, file)
+        return f"{name} {how} {odd if how in ('number', 'all') else ''}"
 
     def _cell(self):
         return self.rng.normal() if self.rng.random() < 0.8 else self.odd()
@@ -337,7 +403,18 @@ class Inputs:
         }
 
 
-KINDS = ("setting", "rule", "file", "thing", "damaged_run", "odd_file", "bound")
+SHARES = {  # of a hundred and fifty; a third are damaged runs
+    "setting": 40,
+    "rule": 20,
+    "file": 25,
+    "thing": 5,
+    "damaged_run": 50,
+    "odd_file": 4,
+    "bound": 6,
+}
+ORDER = (
+    np.random.default_rng(0).permutation(np.repeat(list(SHARES), list(SHARES.values()))).tolist()
+)
 
 
 def verdict(call) -> str:

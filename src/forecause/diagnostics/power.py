@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from forecause.bounded import is_whole
 from forecause.data.panel import Panel
 from forecause.data.summary import DataSummary
 from forecause.diagnostics.along_graph import BOUND, AlongGraph, Model, simulate_along
@@ -119,9 +120,10 @@ def measure_power(
 
     `workers` do the repetitions.
     """
-    if not 1 <= repeats <= MOST_REPEATS:
+    if not is_whole(repeats) or not 1 <= repeats <= MOST_REPEATS:
         raise InputError(
-            f"The number of repetitions must lie between 1 and {MOST_REPEATS}, found {repeats}."
+            f"The number of repetitions must lie between 1 and {MOST_REPEATS}, "
+            f"found {repeats!r:.40}."
         )
     seeds = [[seed, number] for number in range(repeats)]
     runs = _repetitions(learned, rediscover, seeds, progress, workers)

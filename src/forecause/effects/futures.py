@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from forecause.bounded import is_whole
 from forecause.data.sampling import rows_to_come
 from forecause.effects.actions import Action, Push, action_of, outside
 from forecause.effects.answering import CAVEAT, FARTHEST, Models, caveat_of, noise_of
@@ -110,7 +111,7 @@ def bands(
 def _check_size(steps: int, draws: int, columns: int) -> None:
     """Refuse a future that would take minutes or fill the memory."""
     for name, number, least in (("steps", steps, 1), ("draws", draws, 0)):
-        if isinstance(number, bool) or not isinstance(number, int | np.integer):
+        if not is_whole(number):
             raise InputError(f"The number of {name} must be a whole number, found {number!r:.80}.")
         if number < least:
             raise InputError(

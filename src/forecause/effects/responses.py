@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from forecause.bounded import is_whole
 from forecause.data.sampling import Timing, delay_text
 from forecause.data.streams import past_and_targets
 from forecause.data.windows import Windows
@@ -250,7 +251,7 @@ def variance_shares(found: Result, horizon: int = 12) -> pd.DataFrame:
 
 
 def _check_rows(name: str, rows: int) -> None:
-    if isinstance(rows, bool) or not 1 <= rows <= MOST_HORIZON:
+    if not is_whole(rows) or not 1 <= rows <= MOST_HORIZON:
         raise InputError(f"The {name} must be 1 to {MOST_HORIZON} rows, found {rows!r}.")
 
 

@@ -6,12 +6,13 @@ import json
 import math
 import re
 from base64 import b64encode
+from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment
+from jinja2 import Environment, Template
 from markupsafe import Markup, escape
 
 from forecause._version import __version__
@@ -114,10 +115,9 @@ def graph_page(graph: LaggedGraph) -> str:
 
 def _rendered(data: dict[str, Any], rules: list[str], **parts: Any) -> str:
     """The template with style, script and data in it, and a policy that lets in these alone."""
-    template = Environment(autoescape=True, trim_blocks=True).from_string(_file("page.html.j2"))
     style = "\n".join([*(_file(name) for name in STYLES), *rules])
     script = "(() => {\n'use strict';\n" + "\n".join(_file(name) for name in SCRIPTS) + "})();\n"
-    return template.render(
+    return _template().render(
         version=__version__,
         style=style,
         style_hash=_policy_hash(style),
@@ -126,6 +126,11 @@ def _rendered(data: dict[str, Any], rules: list[str], **parts: Any) -> str:
         data=_embedded(data),
         **parts,
     )
+
+
+@cache
+def _template() -> Template:
+    return Environment(autoescape=True, trim_blocks=True).from_string(_file("page.html.j2"))
 
 
 def read_report(path: Path) -> LaggedGraph:

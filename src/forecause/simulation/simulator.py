@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -75,11 +76,15 @@ class Simulated:
     def save(self, folder: str | Path) -> None:
         """Write `data.csv` and the truth `graph.json` into a folder, made if needed."""
         folder = Path(folder)
+        new = not folder.exists()
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with whole_file(folder / "data.csv") as file:
                 self.frame().to_csv(file, index=False, lineterminator="\n")
         except OSError as problem:
+            if new:  # nothing is left behind
+                with suppress(OSError):
+                    folder.rmdir()
             raise InputError(f"Cannot write into {str(folder)!r}: {problem.strerror}.") from None
         self.graph.to_json(folder / "graph.json")
 
