@@ -16,6 +16,7 @@ from pydantic import Field
 
 from forecause.config import ForecasterSpec
 from forecause.errors import InputError
+from forecause.forecast.blend import BlendSettings  # noqa: F401  (what a saved run may hold)
 from forecause.forecast.choice import PerTargetChoice, PerTargetChoiceSettings
 from forecause.forecast.forecaster import Forecaster
 from forecause.forecast.members import Member, rebuilt
@@ -108,7 +109,7 @@ class Causal:
 
     @property
     def forecast_by(self) -> tuple[str, ...]:
-        """Who forecasts each variable: "causal", or the rival that is clearly better at it."""
+        """Who forecasts each variable, such as "causal and lasso", the larger share first."""
         return tuple(self.losses["forecast_by"])
 
     @property
