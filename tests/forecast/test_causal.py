@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from forecause.config import ForecastOptions
 from forecause.data import Panel
 from forecause.data.variables import Label
 from forecause.data.windows import Windows
 from forecause.forecast.additive import Additive
+from forecause.forecast.blend import best_shares
 from forecause.forecast.causal import Causal
 from forecause.forecast.causal_fit import Refit
 from forecause.forecast.forecaster import FitData
@@ -182,24 +184,51 @@ def test_a_required_edge_is_read_however_weak():
     assert not moved_by(causal.forecaster, 2, (2, 3), lags=[1])[0]
 
 
-def test_a_missing_cause_is_told_and_the_guard_forecasts_in_its_place():
+def test_a_missing_cause_is_told_and_rivals_forecast_in_its_place():
     causal = causal_of(chain(1000), [("a", "b", 1), ("c", "c", 1)])
     assert causal.missing_causes == ("c",)
-    assert causal.forecast_by[:2] == ("causal", "causal")
-    assert causal.forecast_by[2] != "causal"
+    assert set(causal.forecast_by[2].split(" and ")) <= {"dense linear", "lasso"}
+    assert all("causal" in by for by in causal.forecast_by[:2])
     assert moved_by(causal.guarded, 1, (2, 3))[2]
     assert not moved_by(causal.forecaster, 1, (2, 3))[2]
     better = causal.losses.loc["c", ["dense", "lasso"]].min()
     assert causal.guarded.residuals[:, 2].std() ** 2 == pytest.approx(better, rel=0.05)
 
 
-def test_what_has_all_its_causes_is_forecast_by_them():
+def test_where_evidence_is_weak_a_lasso_and_the_causes_forecast_a_half_each():
     causal = causal_of(chain(1000), EDGES)
     assert causal.missing_causes == ()
-    assert set(causal.forecast_by[1:]) <= {"causal", "lasso", "dense linear"}
+    past = np.random.default_rng(3).normal(size=(50, 2, 3)).astype(np.float32)
+    both = causal.guarded.members["blend"]
+    lasso, own = both.members["lasso"](past), causal.forecaster(past)
+    shares = both.shares[list(both.members).index("causal")]
+    np.testing.assert_allclose(shares, 0.5, atol=0.15)
+    if set(both.members) == {"causal", "lasso"}:
+        np.testing.assert_allclose(both(past), shares * own + (1 - shares) * lasso, atol=1e-5)
     assert causal.losses.loc["c", "causal"] == pytest.approx(
         causal.losses.loc["c", "dense"], rel=0.02
     )
+
+
+def test_the_shares_are_those_of_least_penalised_squared_error():
+    rng = np.random.default_rng(0)
+    for rows in (20, 400):
+        left = rng.normal(size=(rows, 1)) + rng.normal(size=(rows, 4)) * [0.2, 0.8, 0.5, 2.0]
+        prior, sd = np.array([0.5, 0.5, 0.0, 0.0]), 0.25
+        noise = (left**2).mean(0).min()
+
+        def loss(shares, left=left, noise=noise, prior=prior, sd=sd):
+            return ((left @ shares) ** 2).sum() / noise + ((shares - prior) ** 2).sum() / sd**2
+
+        found = best_shares(left.T @ left, rows, prior, sd)
+        expected = minimize(
+            loss,
+            np.full(4, 0.25),
+            bounds=[(0, 1)] * 4,
+            constraints={"type": "eq", "fun": lambda shares: shares.sum() - 1},
+        ).x
+        np.testing.assert_allclose(found, expected, atol=2e-3)
+        assert found.sum() == pytest.approx(1)
 
 
 def test_the_own_past_is_an_autoregression():

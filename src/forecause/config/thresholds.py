@@ -251,8 +251,15 @@ class ChoiceThresholds(Settings):
         "independent origins at which a model's own bands count as much as its errors",
         FORECASTS,
     )
+    sd_of_shares: Positive = _number(
+        0.25,
+        "standard deviation of the shares of a forecast about a half causal, a half lasso",
+        FORECASTS,
+    )
     clearly: Positive = _number(
-        1.0, "standard errors by which a dense or univariate forecast must be better", EFFECTS
+        1.0,
+        "standard errors by which the dense forecast must be better to hint at missing causes",
+        EFFECTS,
     )
     learned_by: Positive = _number(
         2.0, "standard errors by which a joint function of the causes must be better", EFFECTS

@@ -17,6 +17,7 @@ from pydantic import Field
 from forecause.arrays import Array, Index, Mask, Single
 from forecause.config import ForecasterSpec
 from forecause.errors import InputError
+from forecause.forecast.blend import BlendSettings  # noqa: F401  (what a saved run may hold)
 from forecause.forecast.forecaster import Forecaster
 from forecause.forecast.members import Member, PerTargetChoice, PerTargetChoiceSettings, rebuilt
 from forecause.forecast.outlook import Outlook
@@ -104,7 +105,7 @@ class Causal:
 
     @property
     def forecast_by(self) -> tuple[str, ...]:
-        """Who forecasts each variable: "causal", or the rival that is clearly better at it."""
+        """Who forecasts each variable, such as "causal and lasso", the larger share first."""
         return tuple(self.losses["forecast_by"])
 
     @property

@@ -108,6 +108,14 @@ def adapter_of(model: Any, fit: Any = None, predict: Any = None) -> Adapter:
         from forecause.forecast.foreign_darts import DartsModel
 
         return DartsModel(model)
+    if home == "sktime":
+        from forecause.forecast.foreign_sktime import SktimeReduction
+
+        return SktimeReduction(model)
+    if home == "neuralforecast":
+        from forecause.forecast.foreign_neuralforecast import NeuralForecastModel
+
+        return NeuralForecastModel(model)
     if torch is not None and isinstance(model, torch.nn.Module) and not hasattr(model, "predict"):
         from forecause.networks.foreign_module import Module
 

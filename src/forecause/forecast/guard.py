@@ -1,8 +1,10 @@
-"""Who forecasts each target: the causal forecaster, or a rival that is clearly better at it.
+"""Who forecasts each target: the causal forecaster and its rivals, each with its share.
 
-Rivals are the dense forecaster that the target kept, its own past, and a lasso on all inputs. They
-and the causal forecaster are fitted to the early windows and compared on the late ones, then
-fitted again on all. What-if and effects stay with the causal forecaster, whoever forecasts.
+Rivals are a lasso on all inputs, the dense forecaster that the target kept, and its own past. They
+and the causal forecaster are fitted to the early windows and compared on the late ones, then fitted
+again on all. Before the late windows count, causal forecaster and lasso have a half each: where
+evidence is weak their mean is better than either. What-if and effects stay with the causal
+forecaster, whoever forecasts.
 """
 
 from __future__ import annotations
@@ -19,8 +21,9 @@ import pandas as pd
 from forecause.config import ForecastOptions
 from forecause.config.thresholds import thresholds
 from forecause.data.windows import Windows
+from forecause.forecast.blend import Blend, best_shares
 from forecause.forecast.causal import Causal, CausalForecaster
-from forecause.forecast.causal_fit import Refit, squares
+from forecause.forecast.causal_fit import Refit
 from forecause.forecast.forecaster import FitData, Forecaster, residuals_of
 from forecause.forecast.lasso import Lasso
 from forecause.forecast.linear import Linear, LinearModel
@@ -38,8 +41,10 @@ from forecause.graph.lagged import LaggedGraph
 from forecause.regression.p_values import clearly_better, gain_over_blocks
 
 LEAST_GAIN = 0.005  # of the causal one's loss: a rival's smaller gain is a tie (bench causal)
+LEAST_SHARE = 0.05  # of a forecast: a smaller one is none
 TRIAL_RESIDUALS = 500  # late windows whose errors are the noise of a trial's futures
 CAUSAL, DENSE, OWN_PAST, LASSO, MEAN = "causal", "dense", "own past", "lasso", "mean"
+BLEND = "blend"  # of them, in a saved run
 
 Array: TypeAlias = npt.NDArray[np.float64]
 
@@ -91,28 +96,38 @@ def guard(refit: Refit, dense: Forecaster) -> Causal:
     causal = refit.final(trial, won, of_columns)
     losses = comparison.losses()
     dense_rivals = [DENSE] if dense.settings.is_saved else []
-    by = comparison.forecast_by(losses, [*dense_rivals, *rivals.early])
-    table = pd.DataFrame(losses | {"forecast_by": rivals.named(by)}, index=comparison.index)
+    shares = comparison.shares([CAUSAL, *dense_rivals, *rivals.early])
+    by = rivals.forecast_by(shares)
     return Causal(
         causal,
-        rivals.guarded(causal, by, {name: comparison.columns(name) for name in set(by)}),
-        table,
+        rivals.guarded(causal, shares, comparison.blended(shares)),
+        pd.DataFrame(losses | {"forecast_by": by}, index=comparison.index),
         comparison.missing_causes(losses),
-        trial=rivals.trial(trial, by),
+        trial=rivals.trial(trial, shares),
     )
 
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """Squared errors of several forecasters on held-out windows."""
+    """What several forecasters leave of held-out windows."""
 
     refit: Refit
     forecasters: Mapping[str, Forecaster]
 
     @cached_property
+    def residuals(self) -> dict[str, Array]:
+        """(window, column), NaN where the value to be forecast was filled."""
+        late = self.refit.late
+        found = {n: residuals_of(one, late).values for n, one in self.forecasters.items()}
+        if late.panel.filled is not None:
+            for left in found.values():
+                left[late.panel.filled[late.rows]] = np.nan
+        return found
+
+    @cached_property
     def squared(self) -> dict[str, Array]:
         """(window, column)"""
-        return {name: squares(one, self.refit.late) for name, one in self.forecasters.items()}
+        return {name: left**2 for name, left in self.residuals.items()}
 
     @cached_property
     def errors(self) -> dict[str, Array]:
@@ -152,13 +167,34 @@ class Held:
         gain = gain_over_blocks(before[:, None], after[:, None], bounds.blocks_of_time)
         return bool(gain[0] > bounds.clearly)
 
-    def forecast_by(self, losses: Mapping[str, Array], rivals: list[str]) -> list[str]:
-        """Who forecasts each variable: of those that are clearly better the one of least loss."""
-        by = []
-        for variable in range(len(self.index)):
-            better = [name for name in rivals if self.is_better(name, variable)]
-            by.append(min(better, key=lambda name: losses[name][variable], default=CAUSAL))
-        return by
+    def shares(self, names: list[str]) -> dict[str, Array]:
+        """How much of each variable's forecast is whose, (variable,)."""
+        halves = (CAUSAL, LASSO) if LASSO in names else (CAUSAL,)
+        prior = np.array([name in halves for name in names]) / len(halves)
+        products, counts = self._products(names)
+        found = np.array(
+            [
+                _without_small(best_shares(own, count, prior, thresholds().choice.sd_of_shares))
+                for own, count in zip(products, counts, strict=True)
+            ]
+        )
+        return dict(zip(names, found.T, strict=True))
+
+    def blended(self, shares: Mapping[str, Array]) -> Array:
+        """Mean squared error (column,) of the forecasters together."""
+        of_column = self.refit.windows.panel.coding.of_column
+        return _means(sum(self.residuals[n] * own[of_column] for n, own in shares.items()) ** 2)
+
+    def _products(self, names: list[str]) -> tuple[Array, Array]:
+        """Sums of products of residuals (variable, name, name), and of how many windows."""
+        coding, mean = self.refit.windows.panel.coding, self.refit.windows.scale.mean
+        residuals = [self.residuals[name] for name in names]
+        known = ~np.isnan(residuals).any(0)
+        kept = [np.where(known, left, 0.0) for left in residuals]
+        products = np.array(
+            [[of_variables(a * b, coding, mean).sum(0) for b in kept] for a in kept]
+        )
+        return products.transpose(2, 0, 1), known.sum(0)[coding.first].astype(np.float64)
 
     def missing_causes(self, losses: Mapping[str, Array]) -> tuple[str, ...]:
         """The variables that the dense forecaster knows clearly more about."""
@@ -194,42 +230,58 @@ class Rivals:
         model.weight[:] = coefficients[1:].T.reshape(model.weight.shape)
         return model
 
-    def named(self, by: list[str]) -> list[str]:
-        """The dense one by the label of what a variable kept."""
-        first = self.refit.windows.panel.coding.first
-        labels = [self.dense.member_of(int(column)).label for column in first]
-        return [f"{DENSE} {labels[v]}" if name == DENSE else name for v, name in enumerate(by)]
+    def forecast_by(self, shares: Mapping[str, Array]) -> list[str]:
+        """In words, (variable,): who has shares of its forecast, the largest first."""
+        words = []
+        for place, column in enumerate(self.refit.windows.panel.coding.first):
+            own = sorted(shares, key=lambda name: -shares[name][place])
+            labels = {DENSE: f"{DENSE} {self.dense.member_of(int(column)).label}"}
+            words.append(" and ".join(labels.get(n, n) for n in own if shares[n][place] > 0))
+        return words
 
     def guarded(
-        self, causal: CausalForecaster, by: list[str], losses: Mapping[str, Array]
+        self, causal: CausalForecaster, shares: Mapping[str, Array], losses: Array
     ) -> CausalForecaster:
-        """The causal forecaster with rivals, fitted to all windows, in place of it for some."""
-        if set(by) == {CAUSAL}:
+        """The causal forecaster and its rivals, all fitted to all windows.
+
+        `losses` (column,) are those of the same on held-out windows: the size of its residuals.
+        """
+        of_column = self.refit.windows.panel.coding.of_column
+        by_column = {name: own[of_column] for name, own in shares.items()}
+        if (by_column[CAUSAL] == 1).all():
             return causal
-        of_column = [by[v] for v in self.refit.windows.panel.coding.of_column]
-        members: dict[str, Forecaster] = {CAUSAL: causal}
-        names = list(of_column)
-        residuals = causal.residuals.astype(np.float64)
-        for column, name in enumerate(of_column):
+        parts: dict[str, Forecaster] = {CAUSAL: causal}
+        own_shares = {CAUSAL: by_column[CAUSAL]}
+        for name, own in by_column.items():
             if name == CAUSAL:
                 continue
-            if name == DENSE:
-                name = names[column] = f"{DENSE} {self.dense.member_of(column).label}"
-            if name not in members:
-                members[name] = self._fitted(name, column)
-            noise = losses[of_column[column]][column]
-            size = np.sqrt(np.mean(residuals[:, column] ** 2))
-            residuals[:, column] *= np.sqrt(noise) / max(size, 1e-12)
+            for column in np.flatnonzero(own):
+                label = name
+                if name == DENSE:
+                    label = f"{DENSE} {self.dense.member_of(int(column)).label}"
+                if label not in parts:
+                    parts[label] = self._fitted(name, int(column))
+                    own_shares[label] = np.zeros(len(own))
+                own_shares[label][column] = own[column]
+        residuals = causal.residuals.astype(np.float64)
+        size = np.sqrt(np.mean(residuals**2, axis=0))
+        is_known = ~np.isnan(losses) & (by_column[CAUSAL] < 1)
+        residuals *= np.where(is_known, np.sqrt(losses) / np.maximum(size, 1e-12), 1.0)
+        blend = Blend.of(parts, np.stack(list(own_shares.values())))
+        names = [BLEND if share < 1 else CAUSAL for share in by_column[CAUSAL]]
+        members = {CAUSAL: causal, BLEND: blend}
         return CausalForecaster.joined(members, names, residuals, causal.residual_domain)
 
-    def trial(self, causal: CausalForecaster, by: list[str]) -> CausalForecaster:
+    def trial(self, causal: CausalForecaster, shares: Mapping[str, Array]) -> CausalForecaster:
         """The same as fitted to the early windows alone, with its errors on the late ones."""
         members = {CAUSAL: causal, DENSE: self.dense, **self.early}
-        names = [by[v] for v in self.refit.windows.panel.coding.of_column]
-        made = CausalForecaster.joined(members, names, np.zeros((0, len(names))), None)
+        of_column = self.refit.windows.panel.coding.of_column
+        parts = {name: members[name] for name in shares}
+        blend = Blend.of(parts, np.stack([shares[name][of_column] for name in parts]))
+        names = [BLEND] * len(of_column)
         late = self.refit.late.sample(TRIAL_RESIDUALS, np.random.default_rng(0))
-        residuals = residuals_of(made, late).values
-        return CausalForecaster.joined(members, names, residuals, None)
+        residuals = residuals_of(blend, late).values
+        return CausalForecaster.joined({BLEND: blend}, names, residuals, None)
 
     def _fitted(self, name: str, column: int) -> Forecaster:
         """A rival fitted to all windows; of the dense ones those that are solved."""
@@ -253,6 +305,12 @@ def _own_past_model(windows: Windows, rows: Rows) -> Forecaster:
     """Ridge lines of every target's own past."""
     causes = Causes(own_past(windows))
     return closed_form_on(with_labels(Linear(), windows), rows, causes, windows.shape).model
+
+
+def _without_small(shares: Array) -> Array:
+    """Shares (part,) of which none is too small to be worth a forecaster."""
+    kept = np.where(shares >= LEAST_SHARE, shares, 0.0)
+    return np.asarray(kept / kept.sum())
 
 
 def _means(errors: Array) -> Array:

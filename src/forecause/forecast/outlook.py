@@ -71,7 +71,13 @@ class Outlook:
     def named(self, by: list[str], first: Index) -> list[str]:
         """Who forecasts each variable, `by` being the model's part; `first` its first column."""
         names = {0.0: "{}", 0.5: "{} and " + SMOOTHING, 1.0: SMOOTHING}
-        return [names[float(self.share[c])].format(one) for one, c in zip(by, first, strict=True)]
+        listed = [
+            one.replace(" and ", ", ") if self.share[c] else one
+            for one, c in zip(by, first, strict=True)
+        ]
+        return [
+            names[float(self.share[c])].format(one) for one, c in zip(listed, first, strict=True)
+        ]
 
     def describe(self) -> dict[str, Any]:
         """What run.json holds of it; the numbers are in `arrays`."""
