@@ -67,7 +67,7 @@ def test_an_event_within_the_rows_of_the_run_is_left_out_of_what_is_normal(frame
     told = run.explain("2026-04-11 14:00Z", until="2026-04-13 00:00Z", target="errors")
     assert told.causes["variable"].iloc[0] == "service"
     assert told.causes["surprise"].iloc[0] > 3.0
-    assert str(told.start) == "2026-04-11 14:00:00"  # UTC, as all times
+    assert str(told.start) == "2026-04-11 14:00:00+00:00"  # in the zone that was asked in
 
 
 def test_seasons_are_carried_forward_and_not_taken_from_the_event():
@@ -112,7 +112,11 @@ def test_a_call_graph_of_the_user_replaces_the_found_one(run, frame):
     [
         ({}, "Name the event"),
         ({"event": "2031-01-01"}, "lies after the data"),
+        ({"event": "2020-01-01"}, "lies before the data"),
         ({"event": "noon"}, "no date"),
+        ({"event": "2026-03-20..2026-03-22", "until": "2026-03-23"}, "leave until"),
+        ({"event": 0, "until": -1}, "Too few calm rows"),
+        ({"event": 10, "graph": 5}, "Expected pairs"),
         ({"event": 10, "until": 60, "target": "x"}, "Unknown variable"),
     ],
 )
@@ -129,3 +133,57 @@ def test_data_without_a_column_is_refused(run, frame):
 def test_a_picture_shows_the_likeliest_causes(run, frame):
     axes = run.explain(data=frame.iloc[ONSET : ONSET + 40]).plot()
     assert axes.get_legend_handles_labels()[1][0] == "service"
+
+
+@pytest.mark.parametrize(("start", "end"), [(ONSET, 1040), (ONSET + 5, 1040), (ONSET + 5, 1099)])
+def test_what_goes_on_after_an_event_or_began_before_it_is_not_taken_for_normal(start, end):
+    run = fc.discover(shop(seed=2), max_lag=2, forecaster="linear", season="none")
+    told = run.explain(start, end)
+    assert told.causes["variable"].iloc[0] == "service"
+    assert told.causes["surprise"].iloc[0] > 3.0
+
+
+def test_a_run_of_differences_measures_the_floor_of_a_scale_in_changes(frame):
+    levels = frame.cumsum()  # thousands, whose changes are the shop's values
+    config = fc.Config(difference=True, season="none")
+    run = fc.discover(levels.iloc[:CALM], max_lag=2, forecaster="linear", config=config)
+    causes = run.explain(data=levels.iloc[ONSET : ONSET + 40]).causes
+    assert causes["variable"].iloc[0] == "service"
+    assert causes["surprise"].iloc[0] == pytest.approx(4.0, abs=0.8)
+
+
+def test_times_are_told_in_the_zone_in_which_they_were_asked(run, frame):
+    event = frame.iloc[ONSET : ONSET + 40]
+    for data, zone in ((event, "+02:00"), (event.tz_convert("Asia/Tokyo"), "+09:00")):
+        told = run.explain(data=data)
+        assert told.surprises.index[0] == event.index[2]  # two rows were its past
+        assert str(told.causes["first"].iloc[0]).endswith(zone)
+
+
+def test_a_variable_without_a_value_in_the_event_is_named(run, frame):
+    told = run.explain(data=frame.iloc[ONSET : ONSET + 40].assign(service=np.nan))
+    assert any("unknown: service" in note for note in told.notes)
+    assert told.causes["variable"].iloc[0] == "latency"
+
+
+def test_a_value_beyond_all_bounds_is_the_cause(run, frame):
+    told = run.explain(data=frame.iloc[ONSET : ONSET + 40].assign(load=1e300))
+    assert told.causes["variable"].iloc[0] == "load"
+    assert told.is_event
+
+
+def test_rows_of_another_step_are_said_and_rows_without_time_have_numbers(run, frame):
+    event = frame.iloc[ONSET : ONSET + 40]
+    sparse = run.explain(data=event.iloc[::3])
+    assert any("3 times as far apart" in note for note in sparse.notes)
+    assert run.explain(data=event.reset_index(drop=True)).causes["first"].iloc[0] < 40
+
+
+def test_of_several_series_one_is_asked_about(frame):
+    parts = [shop(seed=s).reset_index().assign(machine=m) for s, m in ((1, "A"), (2, "B"))]
+    both = pd.concat([parts[0].iloc[:700], parts[1]])
+    run = fc.discover(both, max_lag=2, forecaster="linear", season="none", series="machine")
+    told = run.explain(700 + ONSET, 700 + ONSET + 40)
+    assert told.causes["variable"].iloc[0] == "service"
+    with pytest.raises(fc.InputError, match="2 series"):
+        run.explain(data=both.iloc[690:720])

@@ -167,18 +167,18 @@ def _panel_of(data: Any, asked: ReadingOptions) -> Panel:
 
 def plain_rows(
     data: Any, asked: ReadingOptions, known: Panel
-) -> tuple[Array, Array | None, dict[str, Array]]:
+) -> tuple[Array, Array | None, dict[str, Array], int]:
     """The columns of a known panel in another table, (row, column), and its times (row,).
 
-    In the order of time. Nothing is refused for being short, constant or empty, and nothing is
-    filled: it may be the few minutes of an event. Columns that never moved in the panel come
-    apart, by name; others are left aside.
+    In the order of time. Nothing is refused for being short or constant, and nothing is filled: it
+    may be the few minutes of an event. Columns that never moved in the panel come apart, by name;
+    others are left aside. Last, which series of the panel it is: the last one, if it is not named.
     """
     if isinstance(data, Panel):
         if data.variables != known.variables:
             raise InputError("The panel given has other variables than the run.")
         missing = np.zeros(data.values.shape, bool) if data.filled is None else data.filled
-        return np.where(missing, np.nan, data.values), data.time, {}
+        return np.where(missing, np.nan, data.values), data.time, {}, len(known.series_names) - 1
     origins, tables = _raw_tables(data, asked)
     if len(tables) > 1:
         raise InputError(f"Expected one table, found {len(tables)}.")
@@ -186,13 +186,21 @@ def plain_rows(
     absent = [name for name in variables if name not in table.names]
     if absent:
         raise InputError(f"The data given has no column {absent[0]!r}, which the run has.")
-    roles = asked.model_copy(update={"rows": None, "domain": None, "series": None})
+    if not table.rows:
+        raise InputError("There are no rows in the data given.")
+    named = asked.series if asked.series in table.names else None
+    roles = asked.model_copy(update={"rows": None, "domain": None, "series": named})
     if roles.time is None and known.time is not None:
         roles = roles.model_copy(update={"time": _recognised_time(table, roles)})
     problems = Problems()
     still = [c.column for c in known.changes if c.value is not None and c.column in table.names]
     part = part_of(table, roles, [*variables, *still], origins[0], problems)
     problems.raise_if_any()
+    if len(part.series_names) > 1:
+        raise InputError(
+            f"The data given holds {len(part.series_names)} series, {part.series_names[0]} and "
+            "others; an event is of one."
+        )
     numbers = [name for name in (*variables, *still) if name not in roles.labels]
     columns = []
     labels = {label.name: label for label in known.labels}
@@ -206,7 +214,10 @@ def plain_rows(
             cells = part.values[:, numbers.index(name)].astype(np.float64)
             columns.append(rate(cells, part.gaps) if name in asked.counter else cells)
     apart = {name: part.values[:, numbers.index(name)].astype(np.float64) for name in still}
-    return np.stack(columns, axis=1), part.time, apart
+    names = [name.rsplit(" / ", 1)[-1] for name in known.series_names]
+    own = part.series_names[0].rsplit(" / ", 1)[-1]
+    series = names.index(own) if own in names else len(names) - 1
+    return np.stack(columns, axis=1), part.time, apart, series
 
 
 def _checked(

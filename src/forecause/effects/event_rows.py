@@ -17,11 +17,11 @@ from forecause.config.thresholds import thresholds
 from forecause.data.panel import Panel
 from forecause.data.tables import plain_rows
 from forecause.data.windows import Windows
+from forecause.effects.answering import FARTHEST
 from forecause.effects.periods import Time, between, ends_of, moment
 from forecause.errors import InputError
 from forecause.result import Result
 from forecause.seasons.course import (
-    differenced,
     positions_of,
     time_taken_out,
 )
@@ -30,6 +30,10 @@ LEAST_ROWS = 10  # of an event of which only one moment is named
 LEAST_CALM = 40  # windows
 ENOUGH_BEFORE = 200  # calm windows before an event, from which on later ones are not needed
 ROWS_PER_INPUT = 3  # the same, per lagged input
+TOO_FEW = (
+    f"Too few calm rows to know what is normal: {{}}, at least {LEAST_CALM} are needed beside the "
+    "event."
+)
 TREND_GOES_ON = 0.25  # of the calm rows' number: for how long after them a trend goes on
 
 Array = npt.NDArray[np.float64]
@@ -55,30 +59,46 @@ def rows_of_run(found: Result, event: Any, until: Any) -> Stretch:
         raise InputError("Name the event: a time or a row, or give it as data=.")
     read, lags = found.panel_of(), found.graph.max_lag
     rows = _event_rows(event, until, read.time, read.rows, lags)
-    rows = rows[read.series[rows] == read.series[rows[-1]]]  # in one series
+    series = int(read.series[rows[-1]])
+    rows = rows[read.series[rows] == series]
     first, end = int(rows[0]), int(rows[-1]) + 1
-    hidden = np.array(read.values, dtype=np.float64)
-    hidden[first:end] = np.nan
-    free = time_taken_out(replace(read, values=hidden), found.config)
-    calm = Windows.of(free, lags)
-    calm = calm.at(np.flatnonzero((calm.rows < first) | (calm.rows >= end + lags)))
-    before = calm.at(np.flatnonzero(calm.rows < first))
-    needed = (thresholds().events.least_calm_blocks + 1) * len(rows)
-    if len(before) >= max(ENOUGH_BEFORE, ROWS_PER_INPUT * calm.inputs, needed):
-        calm = before  # later rows may still be part of what happened
-    _check_calm(calm)
-    observed = np.array(read.values, dtype=np.float64)
+    calm = _calm_without(found, read, rows)
+    begin = max(first - lags - 1, int(read.starts[read.starts <= first].max()))
+    own, after = read.spans[series]
+    place = positions_of(read, own, after)[begin - own : end - own]
+    values = np.array(read.values[begin:end], dtype=np.float64)
     if read.filled is not None:
-        observed[read.filled] = np.nan
-    if free.course is not None:
-        if free.course.levels is not None:
-            observed = differenced(replace(read, values=observed, filled=None)).values
-        observed = observed - free.course.of_rows(read)
-    scaled = (observed - calm.scale.mean) / calm.scale.sd
-    start = int(read.starts[read.starts <= first].max())
-    past = scaled[max(first - lags, start) : first]
+        values[read.filled[begin:end]] = np.nan
+    scaled = _scaled(_without_time(values, place, calm.panel, series), calm)
     time = rows if read.time is None else read.time[first:end]
-    return Stretch(_padded(past, lags), scaled[first:end], time, calm, _floor(read))
+    before = first - begin
+    return Stretch(_padded(scaled[:before], lags), scaled[before:], time, calm, _floor(calm, read))
+
+
+def _calm_without(found: Result, read: Panel, rows: Index) -> Windows:
+    """What is normal without the rows of an event: what was before it, if that is enough, since
+    later rows may still be part of what happened, as may as many rows just before it; else all
+    other rows."""
+    first, lags = int(rows[0]), found.graph.max_lag
+    doubtful = max(first - len(rows), int(np.argmax(read.series == read.series[first])))
+    inputs = lags * len(read.variables)
+    blocks = (thresholds().events.least_calm_blocks + 1) * len(rows)
+    if blocks > read.rows - len(rows):
+        blocks = 0  # there will be no p-value anyway
+    enough = max(ENOUGH_BEFORE, ROWS_PER_INPUT * inputs, blocks)
+    later = (read.series == read.series[first]) & (np.arange(read.rows) >= doubtful)
+    if read.time is not None:
+        later |= read.time >= read.time[doubtful]
+    itself = np.isin(np.arange(read.rows), rows)
+    for hidden, least in ((later, enough), (itself, LEAST_CALM)):
+        if (~hidden).sum() < least:
+            continue
+        values = np.array(read.values, dtype=np.float64)
+        values[hidden] = np.nan
+        calm = Windows.of(time_taken_out(replace(read, values=values), found.config), lags)
+        if len(calm) >= least:
+            return calm
+    raise InputError(TOO_FEW.format(int((~itself).sum())))
 
 
 def rows_of_data(found: Result, event: Any, until: Any, data: Any) -> Stretch:
@@ -87,28 +107,32 @@ def rows_of_data(found: Result, event: Any, until: Any, data: Any) -> Stretch:
     calm = found.windows
     if calm is None:
         calm = Windows.of(found.deseasonalised_panel(panel=read), lags)
-    _check_calm(calm)
-    values, time, apart = plain_rows(data, found.config.data, read)
+    if len(calm) < LEAST_CALM:
+        raise InputError(TOO_FEW.format(len(calm)))
+    values, time, apart, series = plain_rows(data, found.config.data, read)
     moved = _off_their_value(read, apart)
     rows = np.arange(len(values))
     if event is not None:
         rows = _event_rows(event, until, time, len(values), lags)
     first, end = int(rows[0]), int(rows[-1]) + 1
     moved = {name: off[first:end] for name, off in moved.items()}
-    place = _places(read, time, len(values))
-    follows = place is not None and int(place[0]) == _last_place(read) + 1
+    known = Known.of(read, series)
+    place, notes = known.places(time), known.notes_on(time)
+    follows = place is not None and int(place[0]) == known.last + 1
     if follows and place is not None:  # the last calm rows are its past
-        values = np.concatenate([np.asarray(read.values[-lags - 1 :], dtype=np.float64), values])
-        place = np.concatenate([place[0] - np.arange(lags + 1, 0, -1), place])
-        first, end = first + lags + 1, end + lags + 1
-    scaled = (_without_time(values, place, calm.panel) - calm.scale.mean) / calm.scale.sd
-    past, notes = scaled[max(first - lags, 0) : first], []
+        own = known.end - max(known.end - lags - 1, known.first)
+        past_rows = np.asarray(read.values[known.end - own : known.end], dtype=np.float64)
+        values = np.concatenate([past_rows, values])
+        place = np.concatenate([place[0] - np.arange(own, 0, -1), place])
+        first, end = first + own, end + own
+    scaled = _scaled(_without_time(values, place, calm.panel, series), calm)
+    past = scaled[max(first - lags, 0) : first]
     if len(past) and not follows:
         level = known_mean(scaled[:first])
         scaled, past = scaled - level, past - level
         notes.append("Levels are those of the rows before the event in the data given.")
     shown = rows if time is None else time[rows]
-    floor = _floor(read)
+    floor = _floor(calm, read)
     return Stretch(_padded(past, lags), scaled[first:end], shown, calm, floor, moved, notes)
 
 
@@ -116,39 +140,47 @@ def _event_rows(event: Any, until: Any, time: Time | None, rows: int, lags: int)
     """The rows of an event: all between two moments, or those about a single one, from as long
     before it as lags reach."""
     if isinstance(event, slice | tuple) or (isinstance(event, str) and ".." in event):
+        if until is not None:
+            raise InputError(f"The event {event!r:.80} has an end; leave until={until!r:.40} out.")
         event, until = ends_of(event)
     if until is not None or event is None:
         return np.flatnonzero(between(event, until, time, rows))
-    places = np.arange(rows) if time is None else time
-    at = int(np.searchsorted(places, moment(event, time, rows)))
+    places, when = np.arange(rows) if time is None else time, moment(event, time, rows)
+    at = int(np.searchsorted(places, when))
     if at >= rows:
         raise InputError(f"{event} lies after the data, whose last row is {places[-1]}.")
+    if when < places[0]:
+        raise InputError(f"{event} lies before the data, whose first row is {places[0]}.")
     return np.arange(max(at - lags, 0), min(at + max(lags, LEAST_ROWS), rows))
 
 
-def _check_calm(calm: Windows) -> None:
-    if len(calm) < LEAST_CALM:
-        raise InputError(
-            f"Too few calm rows to know what is normal: {len(calm)} windows, at least "
-            f"{LEAST_CALM} are needed."
-        )
+def _scaled(values: Array, calm: Windows) -> Array:
+    """In calm standard deviations; what is farther than FARTHEST counts as that far."""
+    with np.errstate(over="ignore"):
+        scaled = (values - calm.scale.mean) / calm.scale.sd
+    return np.clip(scaled, -FARTHEST, FARTHEST)
 
 
-def _floor(read: Panel) -> Array:
-    """The least sd of every column (column,): a share of the median where nothing is negative."""
-    low = np.nanmin(np.asarray(read.values, dtype=np.float64), axis=0)
-    middle = np.nanmedian(np.asarray(read.values, dtype=np.float64), axis=0)
-    floor = np.where(low >= 0, thresholds().events.scale_floor * np.abs(middle), 0.0)
+def _floor(calm: Windows, read: Panel) -> Array:
+    """The least sd of every column (column,): a share of the median where nothing is negative, of
+    the changes where differences are taken."""
+    values = np.asarray(read.values, dtype=np.float64)
+    low = np.nanmin(values, axis=0)
+    course = calm.panel.course
+    if course is not None and course.levels is not None:
+        values = np.diff(values, axis=0)
+    middle = np.nanmedian(np.abs(values), axis=0)
+    floor = np.where(low >= 0, thresholds().events.scale_floor * middle, 0.0)
     labels = np.ones(len(floor), bool)
     labels[read.coding.numeric_columns] = False
     return np.where(labels, 0.0, floor)
 
 
-def _padded(past: Array, lags: int) -> Array:
-    """The rows before (max_lag, column), with NaN where there are fewer."""
-    whole = np.full((lags, past.shape[1]), np.nan)
-    if len(past):
-        whole[-len(past) :] = past
+def _padded(before: Array, lags: int) -> Array:
+    """The last rows before (max_lag, column), with NaN where there are fewer."""
+    whole = np.full((lags, before.shape[1]), np.nan)
+    count = min(len(before), lags)
+    whole[lags - count :] = before[len(before) - count :]
     return whole
 
 
@@ -169,25 +201,53 @@ def _off_their_value(read: Panel, apart: dict[str, Array]) -> dict[str, Array]:
     return found
 
 
-def _last_place(read: Panel) -> int:
-    first, end = read.spans[-1]
-    return int(positions_of(read, first, end)[-1])
+@dataclass(frozen=True, eq=False)
+class Known:
+    """A series of the run, in whose steps the rows of other data are placed."""
+
+    time: Time | None  # (row,) of the series, as numbers
+    kind: str | None  # of its times
+    first: int
+    end: int
+    last: int  # the place of its last row, in steps
+
+    @classmethod
+    def of(cls, read: Panel, series: int) -> Known:
+        first, end = read.spans[series]
+        time = None if read.time is None else read.time[first:end]
+        last = int(positions_of(read, first, end)[-1])
+        kind = None if time is None else time.dtype.kind
+        return cls(None if time is None else _numbers(time), kind, first, end, last)
+
+    def places(self, time: Time | None) -> Index | None:
+        """Where rows stand in the series, in steps; None where that is unknown."""
+        if time is None or self.time is None or time.dtype.kind != self.kind:
+            return None
+        since = (_numbers(time) - self.time[-1]) / max(_step(self.time), 1e-300)
+        return np.asarray(np.round(since) + self.last, dtype=np.int64)
+
+    def notes_on(self, time: Time | None) -> list[str]:
+        """What is odd about the times of other rows."""
+        if time is None or self.time is None or time.dtype.kind != self.kind or len(time) < 3:
+            return []
+        ratio = _step(_numbers(time)) / max(_step(self.time), 1e-300)
+        if 2 / 3 <= ratio <= 3 / 2:
+            return []
+        return [f"Its rows are {ratio:.3g} times as far apart as those of the run: lags differ."]
 
 
-def _places(read: Panel, time: Time | None, rows: int) -> Index | None:
-    """Where rows of other data stand in the last series, in steps; None where that is unknown."""
-    if time is None or read.time is None or time.dtype.kind != read.time.dtype.kind:
-        return None
-    first, end = read.spans[-1]
-    own = read.time[first:end]
-    if own.dtype.kind == "M":
-        own, time = (part.astype("datetime64[ns]").astype(np.int64) for part in (own, time))
-    step = float(np.median(np.diff(own)))
-    since = (time.astype(np.float64) - float(own[-1])) / max(step, 1e-300)
-    return np.asarray(np.round(since) + _last_place(read), dtype=np.int64)
+def _numbers(time: Time) -> Array:
+    """Times as numbers, dates in nanoseconds."""
+    if time.dtype.kind == "M":
+        time = time.astype("datetime64[ns]").astype(np.int64)
+    return np.asarray(time, dtype=np.float64)
 
 
-def _without_time(values: Array, place: Index | None, calm: Panel) -> Array:
+def _step(numbers: Array) -> float:
+    return float(np.median(np.diff(numbers))) if len(numbers) > 1 else 0.0
+
+
+def _without_time(values: Array, place: Index | None, calm: Panel, series: int) -> Array:
     """What is left of values (row, column) without what time explains, carried forward."""
     course = calm.course
     if course is None:
@@ -197,12 +257,13 @@ def _without_time(values: Array, place: Index | None, calm: Panel) -> Array:
         values = values.copy()
         values[1:, numeric] = np.diff(values[:, numeric], axis=0)
         values[0, numeric] = np.nan
-    last = len(course.terms) - 1
-    known = course.ends[last] + np.arange(len(values)) if place is None else place
-    terms, weights = course.terms[last], course.weights[last]
+        if place is not None:  # no change is known over a gap
+            values[np.ix_(np.flatnonzero(np.diff(place) > 1) + 1, numeric)] = np.nan
+    known = course.ends[series] + np.arange(len(values)) if place is None else place
+    terms, weights = course.terms[series], course.weights[series]
     matrix = terms.matrix(known)
     if terms.knots:  # a trend goes on for a while, then it stays where it is
-        most = (1 + TREND_GOES_ON) * course.ends[last]
+        most = (1 + TREND_GOES_ON) * course.ends[series]
         later = len(terms.shifts) + len(terms.odd_days)
         own = slice(matrix.shape[1] - later - len(terms.knots) + 1, matrix.shape[1] - later)
         matrix[:, own] = terms.matrix(np.clip(known, 0, most))[:, own]

@@ -19,6 +19,7 @@ from forecause.data.streams import past_and_targets
 from forecause.effects.answering import variable_place
 from forecause.effects.event_rows import Stretch, known_mean, rows_of_data, rows_of_run
 from forecause.effects.known_graph import followers, graph_and_links, ways_to
+from forecause.effects.periods import zone_of
 from forecause.effects.surprise import (
     Normal,
     conformal_p_value,
@@ -126,11 +127,13 @@ class _News:
     owner: Index  # (column,) the variable of every column
 
     @classmethod
-    def of(cls, stretch: Stretch, graph: LaggedGraph) -> _News:
-        """Of the rows of an event, given the causes in a graph."""
+    def of(cls, stretch: Stretch, graph: LaggedGraph, zone: Any = None) -> _News:
+        """Of the rows of an event, given the causes in a graph; dates are told in a zone."""
         normal = _normal(stretch, graph)
         innovations, whole, left_out = _innovations(normal, stretch)
         time = pd.Index(stretch.time[left_out:], name="time")
+        if zone is not None and isinstance(time, pd.DatetimeIndex):
+            time = time.tz_localize("UTC").tz_convert(zone)
         still = [off[left_out:] for off in stretch.moved.values()]
         moved = np.array(still).reshape(-1, len(time)).T
         coding = stretch.calm.panel.coding
@@ -158,6 +161,13 @@ class _News:
     def loudest(self) -> Index:
         """The column of every variable in which most is new, (variable,)."""
         return np.array([own[self.size[own].argmax()] for own in self.columns])
+
+    @property
+    def silence(self) -> list[str]:
+        """A sentence on the variables of which nothing was observed."""
+        seen = np.isfinite(self.every).any(axis=0)
+        silent = [n for n, own in zip(self.names, self.columns, strict=True) if not seen[own].any()]
+        return [f"Without a value in the event, so unknown: {', '.join(silent)}."] if silent else []
 
     def scores(self, max_lag: int) -> Array:
         """Of every variable, (variable,), from 0 to 1 for the likeliest cause."""
@@ -194,7 +204,7 @@ def explain(
         stretch = rows_of_run(found, event, until)
     else:
         stretch = rows_of_data(found, event, until, data)
-    news = _News.of(stretch, known)
+    news = _News.of(stretch, known, zone_of((event, until), data))
     ways = ways_to(links, target)
     doubtful = set() if target is None else set(news.names) - {target, *ways}
     if graph is not None:
@@ -212,7 +222,7 @@ def explain(
         blocks,
         pd.DataFrame(listed, columns=["cause", "path", "lags"]),
         pd.DataFrame(news.every[:, news.loudest], index=news.time, columns=list(news.names)),
-        notes=tuple(stretch.notes),
+        notes=(*stretch.notes, *news.silence),
     )
 
 
@@ -227,7 +237,7 @@ def _causes(
             "variable": news.names,
             "score": np.where(less, thresholds().events.no_path * score, score),
             "surprise": news.size[news.loudest],
-            "first": [_first(news.every[:, column], news.time) for column in news.loudest],
+            "first": _told([_first(news.every[:, c], news.time) for c in news.loudest]),
             "share": news.shares(target),
         }
     )
@@ -269,6 +279,12 @@ def _first(innovations: Array, time: pd.Index) -> Any:
     """When a variable first surprised."""
     loud = np.flatnonzero(np.abs(np.nan_to_num(innovations)) >= thresholds().events.first_surprise)
     return time[loud[0]] if len(loud) else None
+
+
+def _told(moments: list[Any]) -> pd.Series:
+    """Moments as dates, or as they are: a row number stays a whole one beside what is unknown."""
+    is_dated = any(isinstance(one, pd.Timestamp) for one in moments)
+    return pd.Series(moments) if is_dated else pd.Series(moments, dtype=object)
 
 
 def _shares(normal: Normal, innovations: Array, of_column: Index, watched: Mask) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from forecause.errors import InputError
@@ -24,8 +24,13 @@ def graph_and_links(found: Result, graph: Any) -> tuple[LaggedGraph, list[Link]]
         return known, list(zip(edges["source"], edges["target"], edges["lag"], strict=True))
     still = {str(change.column) for change in found.panel_of().changes}
     links: list[Link] = []
-    for pair in getattr(graph, "edges", graph):
-        if len(pair) != 2 or not set(pair) <= {*own.variables, *still}:
+    pairs = getattr(graph, "edges", graph)
+    for pair in pairs if isinstance(pairs, Iterable) else [pairs]:
+        if (
+            not isinstance(pair, tuple | list)
+            or len(pair) != 2
+            or not set(pair) <= {*own.variables, *still}
+        ):
             raise InputError(
                 f"Expected pairs (source, target) of the run's variables, found {pair!r:.80}."
             )

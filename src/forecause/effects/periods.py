@@ -43,6 +43,22 @@ def moment(value: Any, time: Time | None, rows: int) -> Any:
     return (stamp.tz_convert("UTC").tz_localize(None) if stamp.tzinfo else stamp).to_datetime64()
 
 
+def zone_of(period: Any, data: Any = None) -> Any:
+    """The time zone in which a user names a moment or has the index of a table; None if in none."""
+    try:
+        ends = ends_of(period)
+    except InputError:
+        ends = (period,)
+    for end in ends:
+        try:
+            stamp = pd.Timestamp(end)
+        except (ValueError, TypeError):
+            continue
+        if stamp is not pd.NaT and stamp.tzinfo is not None:
+            return stamp.tzinfo
+    return getattr(getattr(data, "index", None), "tz", None)
+
+
 def between(start: Any, end: Any, time: Time | None, rows: int) -> Mask:
     """The rows (row,) from start to end, both included; None leaves an end open."""
     places = np.arange(rows) if time is None else time

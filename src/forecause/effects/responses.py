@@ -2,9 +2,9 @@
 
 The point is what the causal forecaster says: by the recursion of impulse responses where it is
 straight, by simulation from states of the data where it is curved, both arms with the same noise.
-The width of a band is halfway between that of a dense fit, which knows of no graph, and that of
-lines on the causes alone, which takes the graph for granted; where the two differ, the band reaches
-to the dense fit's answer (bench responses).
+A band holds the interval of lines on the causes alone, which takes the graph for granted, and that
+of a dense fit, which knows of no graph: half of the latter where both agree, all where they differ
+(bench responses).
 """
 
 from __future__ import annotations
@@ -299,8 +299,10 @@ def _ends(
 ) -> tuple[tuple[Array, Array], str]:
     """The ends of the bands (row after, column), standardised, and what to know of them.
 
-    Where the forecaster is curved, the mean over states and what curves change count besides. A
-    link that the graph lacks shows in the dense fit: the band reaches as far as that says.
+    A band holds two intervals: that of the causes alone, about what the unshrunken lines say, and
+    that of a fit on all inputs, where a link that the graph lacks shows: half of it if both say
+    the same, all of it from a quarter of its width on. Where the forecaster is curved, the mean
+    over states and what curves change count besides.
     """
     windows = _windows(found, data)
     if windows is None:
@@ -311,14 +313,16 @@ def _ends(
     on_causes = _lines(windows, push, between, seed, causes.reshape(len(causes), -1))
     is_dense = has_dense_fit(len(windows), windows.inputs)
     dense = _lines(windows, push, between, seed) if is_dense else on_causes
-    half = (on_causes.half + dense.half) / 2
+    centre, own, other = on_causes.point, on_causes.half, dense.half
     if told.error is not None:
-        states, bent = NORMAL_90 * told.error, told.total - on_causes.point
-        half = np.sqrt(dense.half**2 + states**2 + bent**2)
-    lacking = told.total + dense.point - on_causes.point
-    low = np.minimum(told.total - half, lacking - half / 2)
-    high = np.maximum(told.total + half, lacking + half / 2)
-    return (low, high), "" if is_dense else GIVEN_GRAPH
+        curves = np.hypot(NORMAL_90 * told.error, told.total - on_causes.point)
+        centre, own, other = told.total, np.hypot(own, curves), np.hypot(other, curves)
+    apart = dense.point - on_causes.point
+    other = np.minimum(0.5 * other + 2 * np.abs(apart), other)
+    low = np.minimum(centre - own, centre + apart - other)
+    high = np.maximum(centre + own, centre + apart + other)
+    ends = np.minimum(low, told.total), np.maximum(high, told.total)
+    return ends, "" if is_dense else GIVEN_GRAPH
 
 
 class _Lines(NamedTuple):
