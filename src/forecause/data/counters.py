@@ -71,11 +71,16 @@ def without_counters(
             "counter" if kind == "counter" else "left out",
             f"Column {names[column]!r} {SAID[kind]}",
             column=names[column],
-            advice=() if names[column] in asked else (advice,),
+            advice=() if names[column] in asked else (*_if_time(kind, names[column]), advice),
         )
         for column, kind in found.items()
     ]
     return made, tuple(names[column] for column in kept), changes
+
+
+def _if_time(kind: Kind, name: str) -> tuple[Advice, ...]:
+    """A clock may be the time itself, in seconds."""
+    return (Advice("time", name, "if it is the time, say {}"),) if kind == "clock" else ()
 
 
 def rate(cells: Array, starts: Array) -> npt.NDArray[np.float64]:

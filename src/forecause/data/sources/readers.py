@@ -179,6 +179,8 @@ def _read_netcdf(path: Path) -> RawTable:
 READERS: dict[str, tuple[str, Callable[[Path], RawTable]]] = {
     ".csv": ("CSV", read_delimited),
     ".tsv": ("TSV", read_delimited),
+    ".txt": ("CSV", read_delimited),
+    ".dat": ("CSV", read_delimited),
     ".xlsx": ("Excel", read_excel),
     ".xlsm": ("Excel", read_excel),
     ".parquet": ("Parquet", read_parquet),
