@@ -48,7 +48,7 @@ def test_a_busy_machine_takes_as_much_longer_as_others_share_it(monkeypatch):
     cost = Cost({"tests": 10.0}, 0.5)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     monkeypatch.setattr("forecause.resources.cost.busy_tasks", lambda: 3.0)
-    assert cost.announcement == "Expecting about 9 to 32 s and 0.5 GB; the machine is busy."
+    assert cost.announcement == "Expecting about 9 to 32 s (the machine is busy) and 0.5 GB."
     monkeypatch.setattr("forecause.resources.cost.busy_tasks", lambda: 0.5)
     assert cost.announcement == cost.sentence
 

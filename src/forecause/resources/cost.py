@@ -119,7 +119,7 @@ class Cost:
     @property
     def sentence(self) -> str:
         """The range on an idle machine, what most of it is for if that is long, and the memory."""
-        return self._sentence(1.0)
+        return self._sentence()
 
     @property
     def announcement(self) -> str:
@@ -127,18 +127,18 @@ class Cost:
         tasks, cores = busy_tasks(), os.cpu_count() or 1
         if tasks < cores:
             return self.sentence
-        return f"{self._sentence((tasks + 1) / cores)[:-1]}; the machine is busy."
+        return self._sentence((tasks + 1) / cores, " (the machine is busy)")
 
-    def _sentence(self, longer: float) -> str:
+    def _sentence(self, longer: float = 1.0, why: str = "") -> str:
         least, plain, most = self.least * longer, self.most_of_plain * longer, self.most * longer
         if most < LONG:
-            return f"Expecting about {_range(least, most)} and {self.memory_gb:.1f} GB."
+            return f"Expecting about {_range(least, most)}{why} and {self.memory_gb:.1f} GB."
         joint = f", up to {in_words(most)} where effects are joint" if most > plain else ""
         stage = max(self.seconds, key=lambda name: self.seconds[name])
         what = STAGES.get(stage, f"the forecaster {stage}")
         mostly = f", mostly for {what}," if 2 * self.seconds[stage] > self.total else ""
         time = f"{_range(least, plain)}{joint}{mostly}"
-        return f"Expecting about {time} and {self.memory_gb:.1f} GB."
+        return f"Expecting about {time}{why} and {self.memory_gb:.1f} GB."
 
 
 def _range(least: float, most: float) -> str:
