@@ -94,6 +94,79 @@ def test_a_file_opens_with_its_values_and_names_whatever_it_is_written_in(tmp_pa
     assert said is None or any(said in note for note in panel.notes), panel.notes
 
 
+HEAD = "größe,fluss\n"
+BODY = "".join(f"{a},{b}\n" for a, b in zip(RAIN, RIVER, strict=True))
+MORE_THAN_CELLS = {
+    "comments.csv": ("# station 7\n\n# 2020\n" + HEAD + BODY, "without 2 lines of comment"),
+    "header-in-comment.csv": ("# station 7\n#größe,fluss\n" + BODY, "without 1 line of comment"),
+    "units.csv": (HEAD + "mm,m3/s\n" + BODY, "('mm', 'm3/s') was taken as units"),
+    "both.csv": ("# from here\n" + HEAD + "mm,-\n" + BODY, "('mm') was taken as units"),
+    "spaces.txt": ((HEAD + BODY).replace(",", "   "), "separated by spaces"),
+    "commas.txt": (HEAD + BODY, None),
+}
+
+
+@pytest.mark.parametrize("name", MORE_THAN_CELLS)
+def test_what_people_write_around_a_table_is_no_part_of_it(tmp_path, name):
+    text, said = MORE_THAN_CELLS[name]
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    panel = fc.read(tmp_path / name)
+    assert panel.variables == ("größe", "fluss")
+    np.testing.assert_allclose(panel.values, FRAME.to_numpy())
+    assert said is None or any(said in note for note in panel.notes), panel.notes
+
+
+def test_labels_in_the_first_row_are_not_taken_for_units(tmp_path):
+    table = FRAME.assign(sky=["dry", "wet"] * (ROWS // 2))
+    table.to_csv(tmp_path / "t.csv", index=False)
+    assert fc.read(tmp_path / "t.csv", labels="sky").rows == ROWS
+
+
+def test_a_first_row_with_a_date_and_numbers_is_no_header(tmp_path):
+    days = pd.Series(pd.date_range("2024", periods=ROWS).strftime("%Y-%m-%d"))
+    FRAME.assign(day=days).to_csv(tmp_path / "t.csv", index=False, header=False)
+    panel = fc.read(tmp_path / "t.csv")
+    assert (panel.rows, panel.variables) == (ROWS, ("x0", "x1"))
+    assert panel.time is not None
+
+
+@pytest.mark.parametrize("mark", ['"{:,}"', "{:,}"])
+def test_whole_numbers_with_marks_between_their_thousands(tmp_path, mark):
+    values, separator = RNG.integers(1_000_000, 9_000_000, ROWS), "," if '"' in mark else ";"
+    lines = [f"{mark.format(value)}{separator}{a}" for value, a in zip(values, RAIN, strict=True)]
+    (tmp_path / "t.csv").write_text("\n".join([f"a{separator}b", *lines]))
+    np.testing.assert_array_equal(fc.read(tmp_path / "t.csv").values[:, 0], values)
+
+
+def test_the_first_sheet_with_numbers_is_read(tmp_path):
+    cover = pd.DataFrame({"note": ["made by", "on a Monday"]})
+    workbook(tmp_path / "t.xlsx", {"About": cover, "Daten": FRAME})
+    assert fc.read(tmp_path / "t.xlsx").variables == ("größe", "fluss")
+
+
+def test_year_month_and_hour_are_the_time():
+    hours = pd.date_range("2024-01-30", periods=ROWS, freq="h")
+    parts = {"year": hours.year, "month": hours.month, "day": hours.day, "hour": hours.hour}
+    panel = fc.read(FRAME.assign(**parts))
+    assert panel.variables == ("größe", "fluss")
+    assert (panel.time == hours.to_numpy()).all()
+    assert "hour" in fc.read(FRAME.assign(**parts), domain="month").variables
+    assert "hour" in fc.read(FRAME.assign(**parts, date=hours)).variables
+
+
+def test_months_in_words_in_a_column_are_the_time():
+    months = pd.date_range("2020-01-01", periods=ROWS, freq="MS")
+    panel = fc.read(FRAME.assign(when=months.strftime("%b %Y")))
+    assert (panel.time == months.to_numpy()).all()
+
+
+def test_times_of_which_some_name_their_zone_are_refused():
+    hours = pd.date_range("2024-01-01", periods=ROWS, freq="h")
+    told = [f"{hour}{'+01:00' * (i % 2)}" for i, hour in enumerate(hours)]
+    with pytest.raises(fc.InputError, match="name their time zone and others do not"):
+        fc.read(FRAME.assign(time=told))
+
+
 @pytest.mark.parametrize(
     ("name", "write", "options", "said"),
     [

@@ -53,7 +53,7 @@ def test_the_first_screen_is_the_answer(open_page, path):
     first = page.inner_text("#answers li")
     assert "a raises b after 1 row" in first
     assert "firm" in first
-    assert "One standard deviation more a" in first
+    assert "per standard deviation of a" in first
     assert "0.80 more b [0.70, 0.90]" in first
 
 

@@ -3,8 +3,12 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from forecause.data.findings import Change
+from forecause.data.panel import Panel
+from forecause.diagnostics.finding import Finding
 from forecause.report.terminal import show_discovery
 from report_runs import many_variables, three_variables
 
@@ -51,3 +55,17 @@ def test_no_name_is_split_or_cut(shown):
     for name in names:
         assert any(name in line for line in lines), name
     assert max(map(len, lines)) <= 80
+
+
+def test_codes_for_missing_come_first_and_columns_left_out_are_one_sentence(shown, wide):
+    code = Finding("odd-values", "Column 'a' holds -9999 in 3 rows")
+    changes = [Change("left out", f"Column {name!r} is constant.", column=name) for name in "xyzwv"]
+    panel = Panel.from_arrays([np.eye(3)], list("abc")).with_changes(changes)
+    data = replace(wide.data, notes=(*panel.notes, "Another note."))
+    run = replace(wide, findings=(*wide.findings, code), panel=panel, data=data)
+    lines = shown(run)
+    assert lines[2] == "- note: Column 'a' holds -9999 in 3 rows."
+    text = " ".join("\n".join(lines).split())
+    assert "5 columns were left out: 'x', 'y', 'z' and 2 more; -v says why." in text
+    assert "is constant" not in text
+    assert "Column 'v' is constant." in "\n".join(shown(run, verbose=True))

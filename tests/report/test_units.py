@@ -32,5 +32,5 @@ def test_amounts_are_told_in_units():
     edge = {"source": "rain_mm", "target": "flow [m3/s]", "lag": 1}
     change = {"change": 0.46, "change_low": 0.41, "change_high": 0.51}
     assert amount({**edge, **change}, 5.2) == (
-        "one standard deviation more rain_mm (5.2 mm), 0.46 m³/s more flow [m3/s] [0.41, 0.51]"
+        "by 0.46 m³/s [0.41, 0.51] per standard deviation of rain_mm (5.2 mm)"
     )

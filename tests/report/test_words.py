@@ -49,13 +49,13 @@ RAIN = {"source": "rain", "target": "river", "lag": 2, "sign": 1, "grade": "firm
 @pytest.mark.parametrize(
     ("ends", "told"),
     [
-        ((0.46, 0.41, 0.51), "0.46 more river [0.41, 0.51]"),
-        ((-46.0, -51.0, -41.0), "46 less river [41, 51]"),
+        ((0.46, 0.41, 0.51), "by 0.46 [0.41, 0.51]"),
+        ((-46.0, -51.0, -41.0), "by 46 [41, 51]"),
     ],
 )
 def test_how_much_is_told_in_the_datas_units(ends, told):
     change = dict(zip(("change", "change_low", "change_high"), ends, strict=True))
-    assert amount({**RAIN, **change}, 5.2) == f"one standard deviation more rain (5.2), {told}"
+    assert amount({**RAIN, **change}, 5.2) == f"{told} per standard deviation of rain (5.2)"
 
 
 def test_a_link_that_does_not_push_on_average_is_told_by_its_shape():
@@ -108,8 +108,8 @@ def test_a_sentence_tells_time_grade_and_amount():
     days = {"kind": "dates", "step": 86400.0}
     edge = {**RAIN, "change": 0.46, "change_low": 0.41, "change_high": 0.51}
     assert edge_sentence(edge, None, days, 5.2, 1.0) == (
-        "rain raises river after 2 days (firm): one standard deviation more rain (5.2), 0.46 more "
-        "river [0.41, 0.51]."
+        "rain raises river after 2 days (firm): by 0.46 [0.41, 0.51] per standard "
+        "deviation of rain (5.2)."
     )
 
 

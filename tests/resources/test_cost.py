@@ -35,18 +35,29 @@ def test_durations_are_told_as_people_say_them(seconds, words):
     assert in_words(seconds) == words
 
 
-def test_the_sentence_names_the_range_and_the_costliest_stage():
+def test_the_sentence_names_the_range_and_of_long_work_the_costliest_stage():
     cost = Cost({"tests": 8.0, "additive": 32.0}, 0.64)
     assert cost.sentence == (
-        "Expecting about 18 s to 64 s (of that up to 32 s for the forecaster additive) and 0.6 GB."
+        "Expecting about 18 to 64 s, mostly for the forecaster additive, and 0.6 GB."
     )
+    short = Cost({"tests": 1.0, "mlp": 2.0}, 0.5, unsure=frozenset({"mlp"}))
+    assert short.sentence == "Expecting about 1 to 5 s and 0.5 GB."
+
+
+def test_a_busy_machine_takes_as_much_longer_as_others_share_it(monkeypatch):
+    cost = Cost({"tests": 10.0}, 0.5)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    monkeypatch.setattr("forecause.resources.cost.busy_tasks", lambda: 3.0)
+    assert cost.announcement == "Expecting about 9 to 32 s (the machine is busy) and 0.5 GB."
+    monkeypatch.setattr("forecause.resources.cost.busy_tasks", lambda: 0.5)
+    assert cost.announcement == cost.sentence
 
 
 def test_what_waits_for_a_sign_of_joint_functions_counts_at_most_alone():
     known = {"steps": {"mlp": 1000}, "earliest": {"mlp": 0.5}}
     cost = Cost({"tests": 10.0, "mlp": 60.0}, 0.64, unsure=frozenset({"mlp"}), **known)
     assert (cost.least, cost.most_of_plain, cost.most) == pytest.approx((4.5, 16, 16 + 84))
-    assert "4 s to 16 s, up to 2 min where effects are joint (of that up to" in cost.sentence
+    assert "4 to 16 s, up to 2 min where effects are joint, mostly for" in cost.sentence
 
 
 def test_a_network_that_was_asked_for_may_stop_early():

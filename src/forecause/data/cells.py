@@ -24,10 +24,11 @@ MISSING = (
     *("-", "--", ".", "?"),
 )
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
-# Numbers with marks between their thousands, by their decimal mark: 1.849,81 and 1,849.81.
+# Numbers with marks between their thousands, by their decimal mark: 1.849,81 and 1,849.81; two
+# such marks are enough.
 WITH_THOUSANDS = {
-    ",": re.compile(r"[-+]?\d{1,3}(\.\d{3})+,\d+"),
-    ".": re.compile(r"[-+]?\d{1,3}(,\d{3})+\.\d+"),
+    ",": re.compile(r"[-+]?\d{1,3}((\.\d{3})+,\d+|(\.\d{3}){2,})"),
+    ".": re.compile(r"[-+]?\d{1,3}((,\d{3})+\.\d+|(,\d{3}){2,})"),
 }
 PERHAPS_THOUSANDS = {
     ",": re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?"),

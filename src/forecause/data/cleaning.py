@@ -219,12 +219,16 @@ def _far_from_rest(code: float, rest: npt.NDArray[np.float64]) -> bool:
 
 
 def without_counters(
-    values: Array, names: Sequence[str], starts: Array, asked: Sequence[str] = ()
+    values: Array,
+    names: Sequence[str],
+    starts: Array,
+    asked: Sequence[str] = (),
+    has_time: bool = False,
 ) -> tuple[Array, tuple[str, ...], list[Change]]:
     """Values (row, column) with rates for counters, without clocks; their names, and changes.
 
     `starts` (row,) is true where a stretch begins: its first row has no rate. `asked` names
-    counters, whatever they look like, or is LEAVE.
+    counters, whatever they look like, or is LEAVE. Unless `has_time`, a clock may be the time.
     """
     if tuple(asked) == (LEAVE,):
         return values, tuple(names), []
@@ -248,12 +252,18 @@ def without_counters(
         if column in found:
             made[:, place] = rate(made[:, place], starts)
     advice = Advice("counter", (LEAVE,), "{} leaves such columns as they are")
+
+    def may_be_time(kind: Kind, name: str) -> tuple[Advice, ...]:
+        if has_time or kind != "clock":
+            return ()
+        return (Advice("time", name, "if it is the time, say {}"),)
+
     changes = [
         Change(
             "counter" if kind == "counter" else "left out",
             f"Column {names[column]!r} {SAID[kind]}",
             column=names[column],
-            advice=() if names[column] in asked else (advice,),
+            advice=() if names[column] in asked else (*may_be_time(kind, names[column]), advice),
         )
         for column, kind in found.items()
     ]

@@ -237,8 +237,9 @@ def _with_labels(
     Columns of numbers that hold one value or none are left out; counters become rates.
     """
     numeric_names = [name for name in variables if name not in parts[0].labels]
+    has_time = parts[0].time is not None
     values, kept, changes = without_constants(joined([p.values for p in parts]), numeric_names)
-    values, kept, growing = without_counters(values, kept, starts, counter)
+    values, kept, growing = without_counters(values, kept, starts, counter, has_time)
     changes += growing
     if not parts[0].labels:
         return values, kept, (), changes

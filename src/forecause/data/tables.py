@@ -26,7 +26,7 @@ from forecause.data.parts import Part, built_in_series, part_of, stacked
 from forecause.data.row_choice import columns_named
 from forecause.data.sources.rawtable import UNNAMED, RawTable, raw_table
 from forecause.data.sources.readers import read_table
-from forecause.data.timeline import recognised_time
+from forecause.data.timeline import recognised_time, with_calendar_time
 from forecause.errors import InputError
 
 Array = npt.NDArray[Any]
@@ -294,8 +294,19 @@ def _raw_tables(data: Any, asked: ReadingOptions) -> tuple[list[str], list[RawTa
     return ([""] if len(labels) == 1 else labels), tables
 
 
+def _dated(table: RawTable, asked: ReadingOptions) -> RawTable:
+    """The table, whose year, month, ... are one column of dates if it has no other time."""
+    conditions = columns_named(asked.rows) if asked.rows else set()
+    named = {asked.series, asked.domain, *asked.labels, *asked.columns, *asked.exclude}
+    made = with_calendar_time(table, named | conditions)
+    if made is table or asked.time is not None or asked.series is not None:
+        return table
+    return table if _recognised_time(table, asked) is not None else made
+
+
 def _with_columns(table: RawTable, asked: ReadingOptions) -> RawTable:
     """The columns that are asked for and those with a role; an array's get their names."""
+    table = _dated(table, asked)
     names = table.names
     if table.unnamed and len(asked.columns) == len(names) and not set(asked.columns) & set(names):
         return replace(table, names=asked.columns, unnamed=False)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Container
-from itertools import pairwise
+from dataclasses import replace
+from itertools import pairwise, takewhile
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,14 @@ Array = npt.NDArray[Any]
 
 GAP = 1.5  # a step longer than this many usual steps is a gap
 MOST_REPEATED = 0.1  # share of the rows whose time was there already, to be averaged
+CALENDAR = ("year", "month", "day", "hour", "minute")
+FEWEST_PARTS = 2  # of a date: the year alone may be a variable
+DATED = "date"  # what the column that they make is called
 WEAK_NAMES = frozenset({"t", "index", "step"})  # as likely a variable's name
 DATE = re.compile(r"\s*(\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{4}-(0[1-9]|1[0-2])\s*$)")
 MONTHS_IN_WORDS = ("%b %Y", "%B %Y", "%Y %b", "%Y %B", "%b-%Y", "%b-%y")
+MONTH_IN_WORDS = re.compile(r"\s*([^\W\d]{3,9}[- ]\d{2,4}|\d{4}[- ]?[^\W\d]{3,9})\s*")
+ZONE = re.compile(r"\d:\d\d.*(Z|[-+]\d\d:?\d\d)\s*$")
 # 2010Q1, 2010-Q1, Q1 2010; 2010M01, 2010-M1
 PERIOD = re.compile(r"\s*(?:(\d{4})[-/ ]?([QqMm])(\d{1,2})|[Qq]([1-4])[-/ ]?(\d{4}))\s*")
 
@@ -54,9 +60,39 @@ def recognised_time(table: RawTable, series: Array, taken: Container[str | None]
     return None
 
 
+def with_calendar_time(table: RawTable, taken: Container[str | None]) -> RawTable:
+    """Year and month, and day, hour and minute if there are such, as one column of dates.
+
+    The table as it is where they are not columns of whole numbers, are `taken`, or go back.
+    """
+    import pandas as pd
+
+    known = {name.strip().lower(): name for name in table.names if name not in taken}
+    parts = list(takewhile(known.__contains__, CALENDAR))
+    if len(parts) < FEWEST_PARTS or DATED in table.names or len(table.columns) < len(table.names):
+        return table
+    columns = {part: table.column(known[part]) for part in parts}
+    if any(values.dtype.kind not in "iu" for values in columns.values()):
+        return table
+    dates = pd.to_datetime(pd.DataFrame({"day": 1} | columns), errors="coerce").to_numpy()
+    if len(dates) < 2 or np.isnat(dates).any() or not (np.diff(dates).view(np.int64) > 0).all():
+        return table
+    gone = {known[part] for part in parts}
+    kept = [place for place, name in enumerate(table.names) if name not in gone]
+    shown = ", ".join(repr(known[part]) for part in parts)
+    return replace(
+        table,
+        names=(DATED, *(table.names[place] for place in kept)),
+        columns=[dates, *(table.columns[place] for place in kept)],
+        matrix=None,
+        notes=(*table.notes, f"The columns {shown} were joined to one of dates, {DATED!r}."),
+    )
+
+
 def time_values(name: str, values: Array) -> Array:
     """The column as dates (datetime64) or numbers (float64), without a missing one."""
     time = _read(values)
+    _check_zones(name, values)
     if time is None:
         row = _first_unreadable(values)
         raise InputError(
@@ -67,6 +103,19 @@ def time_values(name: str, values: Array) -> Array:
     if len(absent):
         raise InputError(f"The time column {name!r} has no value in row {absent[0] + 1}.")
     return time
+
+
+def _check_zones(name: str, values: Array) -> None:
+    """Refuse times of which some name their zone: the others could mean any."""
+    if values.dtype.kind not in "OU":
+        return
+    told = [bool(ZONE.search(cell)) for cell in values if isinstance(cell, str)]
+    if any(told) and not all(told):
+        row = told.index(False)
+        raise InputError(
+            f"Some times in column {name!r} name their time zone and others do not (such as "
+            f"{_cut(values[row])} in row {row + 1}); write all in one way."
+        )
 
 
 def in_time_order(
@@ -212,7 +261,8 @@ def _looks_like_dates(values: Array) -> bool:
     if values.dtype.kind not in "OU" or not len(values):
         return False
     first = values[0]
-    return isinstance(first, str) and bool(DATE.match(first) or PERIOD.fullmatch(first))
+    forms = (DATE.match, PERIOD.fullmatch, MONTH_IN_WORDS.fullmatch)
+    return isinstance(first, str) and any(form(first) for form in forms)
 
 
 def _read(values: Array) -> Array | None:

@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from forecause.data.sampling import delay_text
+from forecause.diagnostics.finding import listed
 from forecause.forecast.comparison import over_mean
 from forecause.graph.edge_table import between_variables, edge_records
 from forecause.progress import QUIET, Progress, TerminalProgress
@@ -71,17 +72,32 @@ def show_discovery(run: Result, folder: Path, aside: bool = False, verbose: bool
 
 
 def _sentences(run: Result, verbose: bool) -> tuple[list[str], int]:
-    """What is said, and how many notes are not: doubts, the table, links, then other findings."""
+    """What is said, and how many notes are not.
+
+    Cells that may be no values, doubts, the table, links, then other findings.
+    """
+    findings = [one for one in run.findings if one.gravity != "doubt"]
+    odd = [f"note: {one.sentence}" for one in findings if one.kind == "odd-values"]
+    others = [f"note: {one.sentence}" for one in findings if one.kind != "odd-values"]
     doubts = [finding.warning for finding in run.findings if finding.gravity == "doubt"]
     links = [_link_sentence(link) for link in top_links(run)] or [NOTHING_FOUND]
-    others = [f"note: {one.sentence}" for one in run.findings if one.gravity != "doubt"]
     power = [f"note: {run.measured_power.sentence}"] if run.measured_power else []
     notes = sorted(run.data.notes, key=lambda note: note.endswith("was taken as the time."))
     if verbose:
-        return [*doubts, *power, *notes, *links, *others], 0
-    said = [*doubts[:2], *power, *notes[:1], *links, *notes[1:], *others][:MOST_SENTENCES]
-    unsaid = {*doubts, *notes, *others} - set(said)
-    return said, len(unsaid)
+        return [*odd, *doubts, *power, *notes, *links, *others], 0
+    changes = run.panel.changes if run.panel else ()
+    gone = {change.sentence: change.column for change in changes if change.kind == "left out"}
+    if len(gone) > 1:
+        notes = [_left_out([*gone.values()]), *(note for note in notes if note not in gone)]
+    said = [*odd[:1], *doubts[:2], *power, *notes[:1], *links, *notes[1:], *others]
+    said = said[:MOST_SENTENCES]
+    return said, len({*odd, *doubts, *notes, *others} - set(said))
+
+
+def _left_out(columns: Sequence[str | None]) -> str:
+    """Columns that are no variables, in one sentence."""
+    shown = listed([repr(name) for name in columns])
+    return f"{len(columns)} columns were left out: {shown}; -v says why."
 
 
 def _show_more(run: Result, console: Console) -> None:
@@ -232,7 +248,7 @@ def show_json(value: Any) -> None:
 
 
 def _link_sentence(link: Mapping[str, Any]) -> str:
-    """X4 raises X1 after 2 rows (firm): one standard deviation more X4 (1.1), 1.26 more X1."""
+    """X4 raises X1 after 2 rows (firm): by 1.26 per standard deviation of X4 (1.1)."""
     grade = f" ({link['grade']})" if link["grade"] else ""
     return f"{link['claim']}{grade}{': ' + link['amount'] if link['amount'] else ''}."
 

@@ -115,7 +115,7 @@ def delay_unit(time: dict[str, Any]) -> str:
 
 
 def amount(edge: Mapping[str, Any], shift: float, shape: str = "") -> str:
-    """One standard deviation more rain (3.8), 1.75 more river [1.62, 1.88]; empty if unknown.
+    """By 1.75 [1.62, 1.88] per standard deviation of rain (3.8); empty if unknown.
 
     `shift` is the source's standard deviation, `shape` how an edge acts that does not push.
     """
@@ -123,19 +123,16 @@ def amount(edge: Mapping[str, Any], shift: float, shape: str = "") -> str:
     if known is None:
         return ""
     change, low, high = known
-    source, target = isolated(edge["source"]), isolated(edge["target"])
     if no_push(edge):
         how = f"; it acts {SHAPES[shape]}" if shape in SHAPES else ""
         return f"no push on average [{_figure(low, high - low)}, {_figure(high, high - low)}]{how}"
-    after = "of it later" if source == target else target
-    word = "more" if change > 0 else "less"
     low, high = sorted((abs(low), abs(high)))
-    ends = f"{with_unit(_figure(abs(change), high - low), edge['target'])} {word} {after}"
+    much = with_unit(_figure(abs(change), high - low), edge["target"])
+    spread = with_unit(_figure(shift, shift), edge["source"])
     return (
-        f"one standard deviation more {source} "
-        f"({with_unit(_figure(shift, shift), edge['source'])}), {ends} "
-        f"[{_figure(low, high - low)}, {_figure(high, high - low)}]"
-        + (" on average" if _mixed(edge) else "")
+        f"by {much} [{_figure(low, high - low)}, {_figure(high, high - low)}]"
+        f"{' on average' if _mixed(edge) else ''} per standard deviation of "
+        f"{isolated(edge['source'])} ({spread})"
     )
 
 

@@ -45,6 +45,7 @@ STATISTICS = 15  # numbers about every candidate
 START, STARTUP = 0.1, 1.0  # seconds of whatever is not counted: at least, and with imports
 FEW_TAKE_LESS, FEW_TAKE_MORE = 0.45, 1.6  # times what is counted: 9 of 10 runs lie between
 STEP_TAKES_LESS, STEP_TAKES_MORE = 0.8, 1.4  # and of a network's steps
+LONG = 60.0  # seconds, from which it is said what they are for
 LEARNED, PRODUCTS = "learners' tests", "products"
 STAGES = {  # in words; the others are forecasters
     "start": "starting",
@@ -115,25 +116,35 @@ class Cost:
 
     @property
     def sentence(self) -> str:
-        """The range, what most of it is for, and the memory."""
-        stage = max(self.seconds, key=lambda name: self.seconds[name])
-        least, plain, most = map(in_words, (self.least, self.most_of_plain, self.most))
-        time = plain if least == plain else f"{least} to {plain}"
-        why = "" if most == plain else f", up to {most} where effects are joint"
-        what = STAGES.get(stage, f"the forecaster {stage}")
-        return (
-            f"Expecting about {time}{why} (of that up to {in_words(self.seconds[stage])} for "
-            f"{what}) and {self.memory_gb:.1f} GB."
-        )
+        """The range on an idle machine, what most of it is for if that is long, and the memory."""
+        return self._sentence()
 
     @property
     def announcement(self) -> str:
-        """The sentence, and how much longer it may take where others use the machine too."""
+        """The sentence, with the times of a machine that others use too."""
         tasks, cores = busy_tasks(), os.cpu_count() or 1
         if tasks < cores:
             return self.sentence
-        longer = (tasks + 1) / cores
-        return f"{self.sentence} The machine is busy: it may take {longer:.1f} times as long."
+        return self._sentence((tasks + 1) / cores, " (the machine is busy)")
+
+    def _sentence(self, longer: float = 1.0, why: str = "") -> str:
+        least, plain, most = self.least * longer, self.most_of_plain * longer, self.most * longer
+        if most < LONG:
+            return f"Expecting about {_range(least, most)}{why} and {self.memory_gb:.1f} GB."
+        joint = f", up to {in_words(most)} where effects are joint" if most > plain else ""
+        stage = max(self.seconds, key=lambda name: self.seconds[name])
+        what = STAGES.get(stage, f"the forecaster {stage}")
+        mostly = f", mostly for {what}," if 2 * self.seconds[stage] > self.total else ""
+        time = f"{_range(least, plain)}{joint}{mostly}"
+        return f"Expecting about {time}{why} and {self.memory_gb:.1f} GB."
+
+
+def _range(least: float, most: float) -> str:
+    """1 to 5 s; 40 s to 3 min."""
+    low, high = in_words(least), in_words(most)
+    if low == high:
+        return low
+    return f"{low.split()[0] if low.split()[1] == high.split()[1] else low} to {high}"
 
 
 def busy_tasks() -> float:

@@ -164,7 +164,7 @@ def _read_npz(path: Path) -> RawTable:
 
 
 def _read_excel(path: Path, sheet: str | None = None) -> RawTable:
-    """The sheet of this name, or the first one that holds something."""
+    """The sheet of this name, or the first one with a column of numbers, or with anything."""
     try:
         import_module("openpyxl")
     except ImportError as error:
@@ -176,9 +176,7 @@ def _read_excel(path: Path, sheet: str | None = None) -> RawTable:
             if sheet is not None and sheet not in names:
                 shown = ", ".join(map(repr, names[:20]))
                 raise InputError(f"there is no sheet {sheet!r}; the sheets are {shown}.")
-            tried = [sheet] if sheet is not None else names
-            read = ((name, _cells(book, name)) for name in tried)
-            chosen, cells = next(((n, c) for n, c in read if len(c)), (tried[0], pd.DataFrame()))
+            chosen, cells = _first_table(book, [sheet] if sheet is not None else names)
     if len(cells) < 2:
         raise InputError("there is a header but no rows." if len(cells) else "it holds no cells.")
     header = ["" if pd.isna(cell) else str(cell).strip() for cell in cells.iloc[0]]
@@ -188,6 +186,22 @@ def _read_excel(path: Path, sheet: str | None = None) -> RawTable:
         other = Advice("sheet", next(name for name in names if name != chosen))
         notes = (f"{path.name}: the sheet {chosen!r} of {len(names)} was read; another: {other}.",)
     return replace(raw_table(table.set_axis(header, axis=1)), notes=notes)
+
+
+def _first_table(book: pd.ExcelFile, sheets: list[str]) -> tuple[str, pd.DataFrame]:
+    """The first of these sheets that holds numbers under its header, else any cells."""
+    filled = []
+    for name in sheets:
+        cells = _cells(book, name)
+        if len(cells) > 1 and cells.iloc[1:].map(_is_number).mean().max() > 0.5:
+            return name, cells
+        if len(cells):
+            filled.append((name, cells))
+    return filled[0] if filled else (sheets[0], pd.DataFrame())
+
+
+def _is_number(cell: object) -> bool:
+    return isinstance(cell, int | float) and cell == cell
 
 
 def _cells(book: pd.ExcelFile, sheet: str) -> pd.DataFrame:
@@ -215,6 +229,8 @@ def _read_netcdf(path: Path) -> RawTable:
 READERS: dict[str, tuple[str, Callable[[Path], RawTable]]] = {
     ".csv": ("CSV", read_delimited),
     ".tsv": ("TSV", read_delimited),
+    ".txt": ("CSV", read_delimited),
+    ".dat": ("CSV", read_delimited),
     ".xlsx": ("Excel", _read_excel),
     ".xlsm": ("Excel", _read_excel),
     ".parquet": ("Parquet", read_parquet),

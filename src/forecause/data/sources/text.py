@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import re
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 
 import numpy as np
@@ -17,14 +18,18 @@ from forecause.data.cells import DECIMAL_COMMA, MISSING, WITH_THOUSANDS, numbers
 from forecause.data.sources.rawtable import RawTable, check_names, raw_table
 from forecause.errors import InputError
 
-SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
+SPACES = " "
+SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars", SPACES: "spaces"}
 COMMA_NUMBER = re.compile(r"\s*[-+]?\d+(,\d+)?\s*")
 POINT_NUMBER = re.compile(r"\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*")
-QUOTED = re.compile(r'"([^"]*)"')
+THOUSANDS_ALONE = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")
 MOST_COLUMNS = 100_000  # a graph of 3,000 variables is the largest that can be held
+SHOWN_UNITS = 4
 LOOKED_AT = 100  # lines that show how a file is written
 USUAL, WESTERN = "utf-8-sig", "cp1252"  # cp1252 has all letters of Latin-1
 WEB_PAGE = re.compile(r"\s*<(!doctype )?html", re.IGNORECASE)
+DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([T ].*)?")
+FEWEST_BELOW = 3  # rows that show what the first one under the header is
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")  # no text holds such
 
 
@@ -36,6 +41,9 @@ class _Style:
     decimal: str = "."
     thousands: bool = False  # whether numbers have marks between their thousands
     encoding: str = USUAL
+    comments: int = 0  # lines before the header
+    units: tuple[str, ...] = ()  # of the line under the header, where it holds such
+    skipped: tuple[int, ...] = ()  # lines, from 0, that are these
 
     def note(self, path: Path, expected: str) -> list[str]:
         """The sentence that says what is unusual about it, if something is."""
@@ -47,6 +55,12 @@ class _Style:
             )
         if self.thousands:
             notes.append(f"{path.name}: numbers have marks between their thousands.")
+        if self.comments:
+            lines = "line" if self.comments == 1 else "lines"
+            notes.append(f"{path.name}: without {self.comments} {lines} of comment on top.")
+        if self.units:
+            shown = ", ".join(map(repr, self.units[:SHOWN_UNITS]))
+            notes.append(f"{path.name}: the line under the header ({shown}) was taken as units.")
         if self.encoding == WESTERN:
             other = Advice("encoding", "cp1250")
             notes.append(
@@ -59,8 +73,8 @@ class _Style:
 def read_delimited(path: Path, separator: str = ",", encoding: str | None = None) -> RawTable:
     """Read a file whose ending promises `separator` between its cells.
 
-    Another separator, decimal commas, marks between thousands and other encodings than UTF-8 are
-    recognised; a first row of numbers is no header.
+    Another separator, decimal commas, marks between thousands, other encodings than UTF-8, comments
+    on top (#) and units under the header are recognised; a first row of numbers is no header.
     """
     with path.open("rb") as file:
         wide = file.read(2) in (b"\xff\xfe", b"\xfe\xff")
@@ -78,7 +92,8 @@ def read_delimited(path: Path, separator: str = ",", encoding: str | None = None
 
 
 def _read_as(path: Path, separator: str, encoding: str) -> RawTable:
-    style, header, first_row = _first_rows(path, separator, encoding)
+    style, rows = _first_rows(path, separator, encoding)
+    header, first_row = rows[0], rows[1] if len(rows) > 1 else []
     if header and WEB_PAGE.match(header[0]):
         raise InputError("it is a web page, not a table; save the table itself.")
     has_header = not _is_data(header, style)
@@ -98,36 +113,92 @@ def _read_as(path: Path, separator: str, encoding: str) -> RawTable:
     return replace(raw_table(frame), notes=tuple(notes))
 
 
-def _first_rows(path: Path, separator: str, encoding: str) -> tuple[_Style, list[str], list[str]]:
-    """How the file is written, and its first two rows that are not blank."""
+def _first_rows(path: Path, separator: str, encoding: str) -> tuple[_Style, list[list[str]]]:
+    """How the file is written, and its first rows from the header on, those of units left out."""
     try:
         with path.open(encoding=encoding, newline="") as file:
-            lines = [line for line in islice(file, LOOKED_AT) if line.strip()]
+            numbered = [(i, line) for i, line in enumerate(islice(file, LOOKED_AT)) if line.strip()]
+        lines = [line for _, line in numbered]
         if encoding == WESTERN and any(map(CONTROL.search, lines)):
             raise UnicodeError("no text of any encoding")
+        comments = _comments(lines)
+        lines = lines[comments:]
+        if not lines:
+            raise InputError(f"its first {comments} lines are comments.")
         chosen = _separator(lines, separator)
-        rows = csv.reader(lines, delimiter=chosen, skipinitialspace=True, strict=True)
         if lines[0].count(chosen) >= MOST_COLUMNS:
             raise InputError(f"its first line has more than {MOST_COLUMNS:,} cells.")
-        found = [*islice(rows, 2)]
+        rows = _split(lines, chosen)
     except csv.Error as error:
         raise InputError(f"this is not a table: {error}.") from error
-    cells = [cell for line in lines for cell in (*line.split(chosen), *QUOTED.findall(line))]
+    style = _style(lines, rows, chosen, encoding)
+    if comments and _is_data(rows[0], style):
+        names = _split([numbered[comments - 1][1].lstrip("# \t")], chosen)[0]
+        if len(names) == len(rows[0]):  # the header stands in the last comment
+            comments -= 1
+            rows = [names, *rows]
+    skipped = [number for number, _ in numbered[:comments]]
+    units = _units(rows, style)
+    if units:
+        skipped.append(numbered[comments + 1][0])
+        del rows[1]
+    return replace(style, comments=comments, units=units, skipped=tuple(skipped)), rows
+
+
+def _comments(lines: list[str]) -> int:
+    """How many lines on top begin with #."""
+    return len([*takewhile(lambda line: line.lstrip().startswith("#"), lines)])
+
+
+def _split(lines: list[str], separator: str) -> list[list[str]]:
+    """The cells of lines; the last ones may end within a quoted cell."""
+    if separator == SPACES:
+        return [line.split() for line in lines]
+    rows = csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
+    found = [*islice(rows, 2)]
+    with suppress(csv.Error):
+        found += rows
+    return found
+
+
+def _style(lines: list[str], rows: list[list[str]], separator: str, encoding: str) -> _Style:
+    """The marks within numbers: those of a decimal, and whether there are some of thousands."""
+    cells = [cell for row in rows for cell in row]
     marked = [mark for cell in cells if (mark := _decimal_after_thousands(cell))]
-    decimal = marked[0] if marked else _decimal(lines, chosen)
-    style = _Style(chosen, decimal, bool(marked), encoding)
-    return style, found[0], found[1] if len(found) > 1 else []
+    if not marked and separator == ",":  # no other comma can stand in a cell
+        marked = ["." for cell in cells if THOUSANDS_ALONE.fullmatch(cell.strip())]
+    decimal = marked[0] if marked else _decimal(lines, separator)
+    return _Style(separator, decimal, bool(marked), encoding)
+
+
+def _units(rows: list[list[str]], style: _Style) -> tuple[str, ...]:
+    """The cells under the header, if they are words above columns of numbers; else nothing."""
+    if len(rows) < 2 + FEWEST_BELOW or _is_data(rows[0], style):
+        return ()
+    first, *below = rows[1:]
+    if any(_is_value(cell, style) for cell in first):
+        return ()
+    units = []
+    for place, cell in enumerate(first):
+        column = [row[place].strip() for row in below if place < len(row)]
+        known = [one for one in column if one not in MISSING]
+        if cell.strip() not in MISSING and known and all(_is_value(one, style) for one in known):
+            units.append(cell.strip())
+    return tuple(units)
 
 
 def _separator(lines: list[str], expected: str) -> str:
     """The expected separator, unless another one splits a first line that it leaves whole.
 
-    A line like 1,5;2,5 is whole too: its commas stand within numbers.
+    A line like 1,5;2,5 is whole too: its commas stand within numbers. Spaces must split the second
+    line into as many cells.
     """
     first = lines[0].rstrip("\r\n")
     for other in SEPARATORS:
-        cells = first.split(other)
+        cells = first.split() if other == SPACES else first.split(other)
         whole = expected not in first or all(COMMA_NUMBER.fullmatch(cell) for cell in cells)
+        if other == SPACES and len(lines) > 1:
+            whole = expected not in first and len(lines[1].split()) == len(cells)
         if other != expected and len(cells) > 1 and whole:
             return other
     return expected
@@ -149,11 +220,18 @@ def _decimal_after_thousands(cell: str) -> str:
 
 
 def _is_data(header: list[str], style: _Style) -> bool:
-    """Numbers only, and not the 0, 1, 2, ... that some programs write as names."""
-    cells = [cell.strip().replace(style.decimal, ".") for cell in header]
-    cells = [cell for cell in cells if cell not in MISSING]
+    """Numbers and dates only, and not the 0, 1, 2, ... that some programs write as names."""
+    cells = [cell.strip() for cell in header if cell.strip() not in MISSING]
     counted = [str(i) for i in range(len(cells))]
-    return bool(cells) and all(map(_is_number, cells)) and cells != counted
+    some = any(not DATE.fullmatch(cell) for cell in cells)
+    return some and all(_is_value(cell, style) for cell in cells) and cells != counted
+
+
+def _is_value(cell: str, style: _Style) -> bool:
+    """Whether it is a number or a date."""
+    return bool(DATE.fullmatch(cell.strip())) or _is_number(
+        cell.strip().replace(style.decimal, ".")
+    )
 
 
 def _is_number(cell: str) -> bool:
@@ -170,10 +248,11 @@ def _frame(path: Path, style: _Style, has_header: bool) -> pd.DataFrame:
         try:
             frame = pd.read_csv(
                 path,
-                sep=style.separator,
+                sep=r"\s+" if style.separator == SPACES else style.separator,
                 decimal="." if style.thousands else style.decimal,
                 dtype=object if style.thousands else None,
                 header=0 if has_header else None,
+                skiprows=list(style.skipped) or None,
                 index_col=False,
                 encoding=style.encoding,
                 keep_default_na=False,
