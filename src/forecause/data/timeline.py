@@ -12,14 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from forecause.advice import Advice
+from forecause.config.thresholds import thresholds
 from forecause.data.findings import Change, counted
 from forecause.data.sources.rawtable import TIME_NAMES, UNNAMED, RawTable
 from forecause.errors import InputError
 
 Array = npt.NDArray[Any]
 
-GAP = 1.5  # a step longer than this many usual steps is a gap
-MOST_REPEATED = 0.1  # share of the rows whose time was there already, to be averaged
 WEAK_NAMES = frozenset({"t", "index", "step"})  # as likely a variable's name
 DATE = re.compile(r"\s*(\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{4}-(0[1-9]|1[0-2])\s*$)")
 MONTHS_IN_WORDS = ("%b %Y", "%B %Y", "%Y %b", "%Y %B", "%b-%Y", "%b-%y")
@@ -105,7 +104,7 @@ def same_times(
     if not count:
         return groups, []
     place = int(np.flatnonzero(repeated)[0]) + 1
-    if count > MOST_REPEATED * len(time):
+    if count > thresholds().reading.most_repeated * len(time):
         hint = f"; if the table holds several series, {_apart()}" if one_series else ""
         raise InputError(
             f"The time {_shown(time[place])} in column {name!r} appears twice "
@@ -121,13 +120,13 @@ def same_times(
 
 def breaks(time: Array, series: Array) -> Array:
     """True (row,) where the time of sorted rows leaps over a gap."""
-    step = _steps(time)
+    step, longest = _steps(time), thresholds().reading.gap_in_time
     gaps = np.zeros(len(time), dtype=bool)
     edges = np.flatnonzero(np.diff(series, prepend=-1, append=-1))
     for first, end in pairwise(edges):
         inner = step[first : end - 1]
         if len(inner):
-            gaps[first + 1 : end] = inner > GAP * np.median(inner)
+            gaps[first + 1 : end] = inner > longest * np.median(inner)
     return gaps
 
 

@@ -21,6 +21,7 @@ SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 COMMA_NUMBER = re.compile(r"\s*[-+]?\d+(,\d+)?\s*")
 POINT_NUMBER = re.compile(r"\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*")
 QUOTED = re.compile(r'"([^"]*)"')
+# Time and memory:
 MOST_COLUMNS = 100_000  # a graph of 3,000 variables is the largest that can be held
 LOOKED_AT = 100  # lines that show how a file is written
 USUAL, WESTERN = "utf-8-sig", "cp1252"  # cp1252 has all letters of Latin-1
