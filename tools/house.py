@@ -23,7 +23,12 @@ SOLVERS = (
     *("lstsq", "inv", "pinv", "qr", "svd", "eigh", "eig", "eigvalsh", "lu_factor", "lu_solve"),
 )
 LINALG = r"(?:linalg\.|scipy_linalg\.)"
-THRESHOLD_HOMES = {PRODUCT / "config" / "thresholds.py", PRODUCT / "seasons" / "levels.py"}
+THRESHOLD_HOME = PRODUCT / "config" / "thresholds.py"
+# What the numbers of a module are, as far as they decide no result: a comment such as `# Looks:`
+# says it of the constants below it, up to the next blank line. In these folders all are the same.
+KINDS = ("Shape of the model", "Time and memory", "Numerics", "Formats", "Looks")
+KIND_OF_FOLDER = {"report": "Looks", "cli": "Looks", "simulation": "Simulated systems"}
+DECIDING = "decide a result"
 
 
 def files() -> list[Path]:
@@ -74,10 +79,13 @@ def solvers(path: Path) -> set[str]:
     return called
 
 
-def numeric_constants(path: Path) -> list[str]:
-    """Names of module constants that are numbers, or tuples of numbers."""
-    found: list[str] = []
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+def numeric_constants(path: Path) -> list[tuple[str, str]]:
+    """Module constants that are numbers, or tuples of numbers: what they are, and their names."""
+    found: list[tuple[str, str]] = []
+    text = path.read_text(encoding="utf-8")
+    kinds = kind_of_line(text)
+    own = KIND_OF_FOLDER.get(path.relative_to(PRODUCT).parts[0])
+    for node in ast.parse(text).body:
         if isinstance(node, ast.Assign):
             target, value = node.targets[0], node.value
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
@@ -86,8 +94,20 @@ def numeric_constants(path: Path) -> list[str]:
             continue
         if _is_number(value):
             names = target.elts if isinstance(target, ast.Tuple) else [target]
-            found += [ast.unparse(name) for name in names]
+            found += [(own or kinds[node.lineno - 1], ast.unparse(name)) for name in names]
     return found
+
+
+def kind_of_line(text: str) -> list[str]:
+    """For every line, what the constants in it are."""
+    kinds, present = [], DECIDING
+    for line in text.splitlines():
+        if not line.strip():
+            present = DECIDING
+        elif line.removeprefix("# ").removesuffix(":") in KINDS:
+            present = line[2:-1]
+        kinds.append(present)
+    return kinds
 
 
 def _is_number(node: ast.expr) -> bool:
@@ -119,9 +139,9 @@ def figures() -> dict[str, object]:
     solving = {path: solvers(path) for path in sources if solvers(path)}
     using_torch = [path for path in sources if imports(path, "torch")]
     outside = [path for path in using_torch if "networks" not in path.parts]
-    constants = [
-        name for path in sources if path not in THRESHOLD_HOMES for name in numeric_constants(path)
-    ]
+    constants = [c for path in sources if path != THRESHOLD_HOME for c in numeric_constants(path)]
+    of_kind = Counter(kind for kind, _ in constants)
+    deciding = Counter(name for kind, name in constants if kind == DECIDING)
     bodies = [body_lines(node) for path in sources for node in functions(path)]
     return {
         "files and folders at the top": len(top),
@@ -141,7 +161,8 @@ def figures() -> dict[str, object]:
         "files that solve equations": _listed(list(solving)),
         "solvers called": ", ".join(sorted(set().union(*solving.values()))),
         "numeric constants outside the thresholds": len(constants),
-        "names of them with several places": sum(n > 1 for n in Counter(constants).values()),
+        **{f"  of them {kind.lower()}": count for kind, count in of_kind.most_common()},
+        "names of the deciding with several places": sum(n > 1 for n in deciding.values()),
         f"functions over {LONG_FUNCTION} lines": sum(n > LONG_FUNCTION for n in bodies),
         "mean function": round(sum(bodies) / len(bodies), 1),
     }

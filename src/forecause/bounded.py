@@ -16,6 +16,7 @@ from typing import Any
 
 from forecause.errors import InputError
 
+# Time and memory:
 LARGEST_TEXT = 2**28  # bytes of a graph, a page or a file of a run; the largest made had 0.1 GB
 LARGEST_MODEL = 2**30  # bytes of a forecaster's weights
 MOST_PARTS = 20_000_000  # numbers of a JSON document, a list counting as four

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from forecause.evaluate import Evaluation, Refit
     from forecause.report.plots import Plots
 
+# Time and memory:
 QUICK_REPEATS = 5  # of the power, where all forecasters are fitted in a moment
 
 

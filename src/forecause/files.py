@@ -31,9 +31,13 @@ except ImportError:  # Windows
 PREFIX = ".forecause-"  # of everything that is not finished yet
 COMPLETE = f"{PREFIX}complete"  # in a folder: all files of its new content
 GONE = ".gone"  # there: marks a file that the new content does not have
+
+# Time and memory:
 PATIENCE = 30.0  # seconds to wait for another writer
 STALE_AFTER = 24 * 3600.0  # seconds; older unfinished work is removed where locks are unknown
 ROOM = 4 * 2**20  # bytes that must be free before anything is begun
+
+# Formats:
 EXCHANGE = 2  # renameat2's flag on Linux, and renamex_np's on macOS
 HERE = -100  # renameat2's name for the working directory
 

@@ -9,6 +9,7 @@ import pandas as pd
 import xarray as xr
 
 from forecause.config import Config
+from forecause.config.thresholds import using
 from forecause.data.panel import Panel
 from forecause.data.sampling import Timing, timing
 from forecause.data.summary import DataSummary
@@ -80,9 +81,12 @@ class Result:
 
     def panel_of(self, data: Any = None) -> Panel:
         """The data of the run, or `data` with the same variables."""
-        if data is None:
-            return self.panel if self.panel is not None else self.data.read_again()
-        panel = Panel.of(data, **self.config.data.reading)
+        if data is None and self.panel is not None:
+            return self.panel
+        with using(self.config.thresholds):
+            if data is None:
+                return self.data.read_again()
+            panel = Panel.of(data, **self.config.data.reading)
         if panel.coding.variables != self.data.variables:
             raise InputError(
                 f"Expected the variables of the run, {', '.join(self.data.variables)}, in this "
@@ -92,4 +96,5 @@ class Result:
 
     def deseasonalised_panel(self, data: Any = None, panel: Panel | None = None) -> Panel:
         """The same without what time alone explains, which is what the forecaster was fitted to."""
-        return time_taken_out(self.panel_of(data) if panel is None else panel, self.config)
+        with using(self.config.thresholds):
+            return time_taken_out(self.panel_of(data) if panel is None else panel, self.config)

@@ -32,6 +32,7 @@ from forecause.seasons.terms import TimeTerms
 
 FORMAT = "forecause.run/1"
 
+# Time and memory:
 MOST_ROWS = 10**9  # of data with regimes, which tell of every row
 NUMBERS = (  # columns of a run's edges; others may hold anything
     *("effect", "sign", "share", "confidence", "p_value", "q_value", "certainty", "stability"),

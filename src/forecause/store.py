@@ -51,6 +51,8 @@ FILES = (RUN, GRAPH, EDGES, MODEL, EVIDENCE, PAGE, POWER)
 NEEDED = (RUN, GRAPH, MODEL)
 READ = (GRAPH, MODEL, EVIDENCE, POWER)  # whose hashes are checked
 HASHED = (*READ, EDGES)  # the page may be written again by itself
+
+# Time and memory:
 LARGEST_KEPT_P, LEAST_KEPT_SHARE = 0.05, 0.003  # of candidates kept where there are very many
 ATTEMPTS = 5  # at reading a run that is being replaced
 

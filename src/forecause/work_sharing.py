@@ -26,6 +26,7 @@ from typing import Any, Protocol, TypeVar
 
 from threadpoolctl import threadpool_limits
 
+# Time and memory:
 LARGE = 2e8  # floating-point operations of a piece from which it is worth a thread of its own
 
 Common = TypeVar("Common")

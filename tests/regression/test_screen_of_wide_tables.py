@@ -70,14 +70,14 @@ def test_a_wide_table_gives_the_graph_of_a_narrow_one(monkeypatch):
     assert fc.score_graph(wide, narrow)["lagged"]["f1"] >= 0.95
 
 
-def test_more_inputs_than_windows_are_no_longer_refused(monkeypatch):
-    monkeypatch.setattr(screen, "WIDE_IF_SHORT", 200)
+def test_more_inputs_than_windows_are_no_longer_refused():
     values = np.random.default_rng(5).normal(size=(220, 150))
     values[1:, 3] += 0.6 * values[:-1, 9]
     run = fc.discover(
         fc.Panel.from_arrays([values], [f"v{i}" for i in range(150)]),
         max_lag=2,
         forecaster="linear",
+        config=fc.Config(thresholds={"search": {"short_and_wide": 200}}),
     )
     edges = set(zip(run.graph.edges["source"], run.graph.edges["target"], strict=True))
     assert ("v9", "v3") in edges

@@ -15,7 +15,6 @@ from pydantic import Field, ValidationError
 from forecause.config.options import (
     GROUP_OF,
     GROUPS,
-    USUAL_K,
     DataOptions,
     EdgeOptions,
     ForecastOptions,
@@ -73,6 +72,7 @@ __all__ = [
     "rule_texts",
 ]
 
+# Time and memory:
 LARGEST_LAG = 100_000  # longer windows than any machine could hold
 UNGROUPED = ("max_lag", "thresholds")
 OPTION_NAMES = (*UNGROUPED, *GROUP_OF)
@@ -322,5 +322,5 @@ def _with_preset(asked: dict[str, Any]) -> dict[str, Any]:
     if "readout" not in asked and spec is not None and complete.get("readout") not in spec.readouts:
         complete.pop("readout", None)  # chronos, say, whose inside LRP has no rules for
     if complete.get("select") in ("top-k", "global-top-k"):
-        complete.setdefault("k", USUAL_K)
+        complete.setdefault("k", TopK.k)
     return complete

@@ -24,9 +24,10 @@ from forecause.config.spec import (
 )
 from forecause.errors import InputError
 
+# Formats:
 LARGEST_SEED = 2**63 - 1
+
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
-USUAL_K = 3  # edges per target of top-k, as in the paper
 
 Period = Annotated[float, Field(ge=2, le=1e9)]  # rows
 
@@ -124,7 +125,7 @@ class TopK:
     TopK(k=2, by='score')
     """
 
-    k: int = USUAL_K
+    k: int = 3  # as in the paper
     by: ByName = "score"
     name: ClassVar[RuleName] = "top-k"
 

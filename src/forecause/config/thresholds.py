@@ -45,12 +45,71 @@ INCIDENTS = "forecause bench incidents"
 CHANGES = "forecause bench changes"
 DRIVERS = "forecause bench drivers"
 FEW_ROWS = "forecause bench few-rows"
+GAPS = "forecause bench gaps"
+READING = "python -m pytest tests/data"
+SEASONS = "python -m pytest tests/seasons"
 
 
 def _number(default: Any, bounds: str, measured_by: str) -> Any:
     """A threshold: its value, what it bounds, and the command whose figures show what it does."""
     return Field(
         default=default, description=bounds, json_schema_extra={"measured_by": measured_by}
+    )
+
+
+class ReadingThresholds(Settings):
+    """What a table's cells, columns and rows are taken for.
+
+    They hold for a table that the run reads itself; `fc.read` takes the usual ones.
+    """
+
+    least_windows: Count = _number(
+        20, "windows, fewer cannot be split into a training and a held-out part", CALIBRATION
+    )
+    short_gap: Count = _number(
+        5, "rows of a gap that is filled whatever else of its row or column is missing", GAPS
+    )
+    longest_gap: Count = _number(50, "rows of a gap, a longer one stays missing", GAPS)
+    least_known: Share = _number(
+        0.5, "share of row and column that is known where a gap that is not short is filled", GAPS
+    )
+    rows_before: Count = _number(5, "rows before it that a filled value is expected from", GAPS)
+    least_complete: Count = _number(30, "complete rows, with fewer nothing is filled", GAPS)
+    gap_in_time: Positive = _number(
+        1.5, "usual steps of time, beyond which one is a gap that no window crosses", READING
+    )
+    most_repeated: Share = _number(
+        0.1, "share of rows whose time was there already, up to which they are averaged", READING
+    )
+    most_labels: Count = _number(12, "labels of a variable, with more it is refused", READING)
+    least_of_label: Count = _number(
+        10, "rows of a label, with fewer it is pooled with others and not tested", READING
+    )
+    most_no_dates: Share = _number(
+        0.1, "share of cells that are no dates in a column which is said to hold dates", READING
+    )
+    wild: Positive = _number(
+        20.0,
+        "robust standard deviations from the median of a cell that seems an error",
+        READING,
+    )
+    apart: Positive = _number(
+        3.0, "how many times as far as all other cells such cells are", READING
+    )
+    most_wild: Count = _number(3, "such cells of a column, more are its own nature", READING)
+    counted_rows: Count = _number(
+        100, "rows in which never going back is no accident, so that a column counts", READING
+    )
+    most_resets: Share = _number(0.01, "share of rows in which a counter starts again", READING)
+    reset_below: Share = _number(
+        0.5, "share of its value before, which a counter that starts again falls below", READING
+    )
+    often: Share = _number(
+        0.5, "share of rows in which a counter grows that its name does not tell", READING
+    )
+    same_steps: Share = _number(0.99, "share of equal steps of a clock", READING)
+    least_changes: Count = _number(
+        10, "changes of a column that only grows, fewer are those of a running number", READING
     )
 
 
@@ -168,7 +227,7 @@ class TestThresholds(Settings):
     most_filled: Share = _number(
         0.01,
         "share of a target's filled cells, with more only observed ones are tested",
-        "forecause bench gaps",
+        GAPS,
     )
     learned_nothing: Share = _number(
         0.05,
@@ -267,6 +326,7 @@ class ChoiceThresholds(Settings):
     least_share_missing: Share = _number(
         0.01, "share of the variance by which it must be better to hint at missing causes", EFFECTS
     )
+    windows_per_part: Count = _number(20, "windows of each part of a cross-fit", CALIBRATION)
 
 
 class SearchThresholds(Settings):
@@ -283,6 +343,8 @@ class SearchThresholds(Settings):
     cost_of_reading_few: Share = _number(
         0.02, "rise of the loss from which a target reads twice as many inputs", HARD
     )
+    short_and_wide: Count = _number(1000, "inputs from which a short table is screened too", WIDE)
+    windows_per_input: Positive = _number(2.0, "windows per input of such a table", WIDE)
     screen_margin: Positive = _number(
         0.7, "standard errors below the best input without effect that pass the screen", WIDE
     )
@@ -327,6 +389,33 @@ class SeasonThresholds(Settings):
         0.001, "chance that a table without odd days is given one", NULLS
     )
     most_odd_days: Share = _number(0.25, "share of all days that can be odd", HOURLY)
+    usual_day: Positive = _number(
+        3.0, "t value of a day, beyond which it says nothing of the usual ones", HOURLY
+    )
+    rows_of_day: Positive = _number(4.0, "rows of a day, with fewer none is odd", HOURLY)
+    least_rows: Count = _number(60, "rows, with fewer nothing is looked for", NULLS)
+    own_lags: Count = _number(6, "own past values beside a piece that is tested", NULLS)
+    shared_own_lags: Count = _number(
+        2, "own past values beside a piece that all variables share", NULLS
+    )
+    rows_per_knot: Positive = _number(30.0, "rows per knot of a shared slow wave", NULLS)
+    rows_of_level: Count = _number(10, "rows that a level lasts at least", NULLS)
+    rows_per_harmonic: Positive = _number(
+        30.0, "rows per harmonic beyond the first few of a cycle with steps", HOURLY
+    )
+    same_rounds: Share = _number(0.03, "share by which a part of a week may miss it", HOURLY)
+    same_period: Share = _number(
+        0.01, "share by which a period may differ from that of the calendar", SEASONS
+    )
+    more_waves: Count = _number(
+        2, "further waves of a multiple of a period, to be taken in its place", HOURLY
+    )
+    most_empty: Positive = _number(
+        2.0, "steps of time per row, with more only the longest stretch is searched", SEASONS
+    )
+    naive_correlation: Share = _number(
+        0.3, "correlation of rows one season apart, for a naive forecast to repeat it", FORECASTS
+    )
 
 
 class RegimeThresholds(Settings):
@@ -417,6 +506,7 @@ class DiagnosisThresholds(Settings):
     least_correlation: Share = _number(
         0.1, "correlation of residuals below which it does not matter", ALERTS
     )
+    least_pairs: Count = _number(50, "pairs of rows to correlate residuals over", ALERTS)
     least_gain: Share = _number(
         0.05, "share of the noise that models of each part explain, else effects are one", ALERTS
     )
@@ -486,6 +576,7 @@ class Thresholds(Settings):
     0.001
     """
 
+    reading: ReadingThresholds = ReadingThresholds()
     edges: EdgeThresholds = EdgeThresholds()
     tests: TestThresholds = TestThresholds()
     misfit: MisfitThresholds = MisfitThresholds()

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from forecause.advice import Advice
-from forecause.data.variables import RARE, Label
+from forecause.config.thresholds import thresholds
+from forecause.data.variables import Label
 from forecause.errors import InputError
 
 # Text that stands for a missing value, with or without spaces around it.
@@ -35,7 +36,6 @@ PERHAPS_THOUSANDS = {
     ".": re.compile(r"[-+]?(\d+|\d{1,3}(,\d{3})+)(\.\d+)?"),
 }
 
-MOST_LEVELS = 12
 OTHER = "other"  # the level that rare ones are pooled in
 
 Codes = npt.NDArray[np.int64]
@@ -197,8 +197,8 @@ def coded(
     """The label that the parts of a table make together, its columns (row, level), and notes.
 
     Numbers keep their order, text that of its first appearance, so that other names for the same
-    levels change nothing. Levels in fewer than RARE rows become one, named OTHER; where even
-    together they are rare, they count as missing.
+    levels change nothing. Rare levels become one, named OTHER; where even together they are
+    rare, they count as missing.
     """
     levels = list(dict.fromkeys(level for part in parts for level in part.levels))
     if all(isinstance(level, Number | np.generic) for level in levels):
@@ -222,14 +222,15 @@ def _recoded(part: LabelColumn, levels: list[Any]) -> Codes:
 
 def _without_rare(name: str, codes: Codes, texts: list[str]) -> tuple[Codes, list[str], list[str]]:
     counts = np.bincount(codes[codes >= 0], minlength=len(texts))
-    rare = [place for place, count in enumerate(counts) if count < RARE]
+    least = thresholds().reading.least_of_label
+    rare = [place for place, count in enumerate(counts) if count < least]
     if not rare:
         return codes, texts, []
     kept = [text for place, text in enumerate(texts) if place not in rare]
     pooled = int(counts[rare].sum())
     shown = ", ".join(repr(texts[place]) for place in rare[:5]) + (", ..." if len(rare) > 5 else "")
-    what = f"Levels of {name!r} in fewer than {RARE} rows ({shown})"
-    if OTHER in kept or pooled >= RARE:
+    what = f"Levels of {name!r} in fewer than {least} rows ({shown})"
+    if OTHER in kept or pooled >= least:
         kept = kept if OTHER in kept else [*kept, OTHER]
         new, note = kept.index(OTHER), f"{what} were pooled as {OTHER!r}."
     else:
@@ -239,16 +240,18 @@ def _without_rare(name: str, codes: Codes, texts: list[str]) -> tuple[Codes, lis
 
 
 def _check_count(name: str, texts: list[str]) -> None:
+    bounds = thresholds().reading
     if len(texts) < 2:
         shown = f"only {texts[0]!r}" if texts else "no label"
         raise InputError(
-            f"Column {name!r} holds {shown} in {RARE} rows or more, expected at least 2 different "
-            "labels; remove it."
+            f"Column {name!r} holds {shown} in {bounds.least_of_label} rows or more, expected at "
+            "least 2 different labels; remove it."
         )
-    if len(texts) > MOST_LEVELS:
+    if len(texts) > bounds.most_labels:
         raise InputError(
-            f"Column {name!r} holds {len(texts)} different labels, expected at most {MOST_LEVELS}; "
-            "group them first, or do not name it as labels if it holds numbers."
+            f"Column {name!r} holds {len(texts)} different labels, expected at most "
+            f"{bounds.most_labels}; group them first, or do not name it as labels if it holds "
+            "numbers."
         )
 
 

@@ -18,7 +18,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from forecause.advice import Advice
-from forecause.data.cells import MOST_LEVELS, Missing, NotNumbers, absent_cells, numbers
+from forecause.config.thresholds import thresholds
+from forecause.data.cells import Missing, NotNumbers, absent_cells, numbers
 from forecause.data.findings import Change, Problems, counted
 from forecause.data.panel import SMALLEST, column_ranges
 from forecause.data.scratch import copied, new_array, pieces
@@ -27,24 +28,17 @@ from forecause.errors import InputError
 
 Array = npt.NDArray[Any]
 
+# Formats:
 # Numbers that measuring devices and archives write for "no value".
 SENTINELS = (-99, -999, -9999, -99999, -999999, -32768, 999, 9999, 99999, 999999, 1e20, 1e30, 1e36)
+
+# Time and memory:
 MOST_LOOKED_AT = 1_000_000  # values of a column in which odd ones are looked for
-FAR = 20.0  # robust standard deviations from the median at which a value is wild
-APART = 3.0  # and this many times as far as the farthest ordinary value
-MOST_NO_DATES = 0.1  # of the cells of a column of dates
-MOST_WILD = 3  # cells of a column; more are the column's own nature
+FIRST_LOOK = 5_000  # rows that show most columns to be no counters
 
 Kind = Literal["counter", "clock", "number"]
 
 LEAVE = "none"  # asks that all columns stay as they are
-FEWEST_ROWS = 100  # in which never going back is no accident
-FIRST_LOOK = 5_000  # rows that show most columns to be none of these
-MOST_RESETS = 0.01  # of the rows
-RESET = 0.5  # of the value before, which a reset falls below
-OFTEN = 0.5  # of the rows in which a counter grows that no name tells
-SAME_STEPS = 0.99  # of the steps of a clock
-FEWEST_CHANGES = 10  # fewer are those of a running number, such as a build's
 NAMED = re.compile(r"(^|[_\W])(total|count|counter|cumulative|cum|uptime)($|[_\W])", re.IGNORECASE)
 SAID = {
     "counter": "only grows, as a counter does, and was taken as its increase from row to row",
@@ -90,7 +84,7 @@ def _left_out(name: str, values: Array, reason: str) -> Change:
         return Change("left out", said, column=name, advice=(advice,))
     levels = len(set(known))
     said = f"{reason[:-1]} and was left out."
-    if not 2 <= levels <= min(MOST_LEVELS, len(known) / 2):
+    if not 2 <= levels <= min(thresholds().reading.most_labels, len(known) / 2):
         return Change("left out", said, column=name)
     words = f"with its {levels} different values, {{}} makes it a variable"
     return Change("left out", said, column=name, advice=(Advice("labels", (name,), words),))
@@ -100,7 +94,7 @@ def _no_date(cells: Sequence[str]) -> str | None:
     """The first cell that is no date, where nearly all others are."""
     parsed = pd.to_datetime(pd.Series(cells), errors="coerce", format="ISO8601", utc=True)
     strange = parsed.isna().to_numpy()
-    if not len(cells) or not 0 < strange.mean() <= MOST_NO_DATES:
+    if not len(cells) or not 0 < strange.mean() <= thresholds().reading.most_no_dates:
         return None
     return cells[int(strange.argmax())]
 
@@ -192,14 +186,16 @@ def _doubtful(name: str, cells: npt.NDArray[np.float64]) -> Change | None:
         words = "if that stands for a missing value, say {}"
         advice = Advice("missing", tuple(map(float, codes)), words)
         return Change("doubtful", said, count, name, (advice,))
+    bounds = thresholds().reading
     distance = np.abs(cells - np.median(cells))
     order = np.argsort(distance)
-    for count in range(1, MOST_WILD + 1):
+    for count in range(1, bounds.most_wild + 1):
         wild = cells[order[-count:]]
         ordinary = distance[order[:-count]]
         spread = 1.4826 * float(np.median(ordinary))
         nearest = float(distance[order[-count]])
-        if spread > 0 and nearest > FAR * spread and nearest > APART * float(ordinary.max()):
+        farthest = max(bounds.wild * spread, bounds.apart * float(ordinary.max()))
+        if spread > 0 and nearest > farthest:
             wild_ones = sorted(set(wild.tolist()))
             said = (
                 f"Column {name!r} holds {counted(count, 'value')} far from all others "
@@ -280,8 +276,8 @@ def rate(cells: Array, starts: Array) -> npt.NDArray[np.float64]:
 
 def _kind(name: str, cells: Array, starts: Array) -> Kind | None:
     """What a column is that never goes back but for resets; None of all others."""
-    head = slice(0, FIRST_LOOK)
-    if len(cells) < FEWEST_ROWS or not _only_grows(cells[head], starts[head]):
+    bounds, head = thresholds().reading, slice(0, FIRST_LOOK)
+    if len(cells) < bounds.counted_rows or not _only_grows(cells[head], starts[head]):
         return None
     cells = np.asarray(cells, dtype=np.float64)
     if len(cells) > FIRST_LOOK and not _only_grows(cells, starts):
@@ -289,13 +285,13 @@ def _kind(name: str, cells: Array, starts: Array) -> Kind | None:
     step = np.diff(cells)[~starts[1:]]
     grown = step[step > 0]
     known = cells[np.isfinite(cells)]
-    if len(grown) < FEWEST_CHANGES:
+    if len(grown) < bounds.least_changes:
         levels = len(np.unique(known))
         return "number" if levels > 2 and _whole(known) else None
     usual = np.median(step[np.isfinite(step)])
-    if usual > 0 and np.isclose(step, usual, rtol=1e-9).mean() >= SAME_STEPS:
+    if usual > 0 and np.isclose(step, usual, rtol=1e-9).mean() >= bounds.same_steps:
         return "clock"
-    often = len(grown) >= OFTEN * len(step)  # a month or a level grows seldom
+    often = len(grown) >= bounds.often * len(step)  # a month or a level grows seldom
     return "counter" if NAMED.search(name) or (often and _whole(known)) else None
 
 
@@ -305,9 +301,10 @@ def _whole(cells: Array) -> bool:
 
 def _only_grows(cells: Array, starts: Array) -> bool:
     """Never negative, never down but for a few resets."""
+    bounds = thresholds().reading
     before, after = cells[:-1], cells[1:]
     back = (after < before) & ~starts[1:]
-    resets = back & (after < RESET * before)
-    few = resets.sum() <= MOST_RESETS * len(cells)
+    resets = back & (after < bounds.reset_below * before)
+    few = resets.sum() <= bounds.most_resets * len(cells)
     with np.errstate(invalid="ignore"):
         return bool((resets == back).all() and few and not (cells < 0).any())

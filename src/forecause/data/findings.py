@@ -22,6 +22,7 @@ ChangeKind = Literal[
     "doubtful",
     "counter",
 ]
+# Looks:
 MOST_SHOWN = 20  # problems listed in one message
 
 

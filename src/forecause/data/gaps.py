@@ -13,21 +13,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from forecause.config.thresholds import thresholds
 from forecause.data.scratch import copied, pieces
 from forecause.regression.least_squares import precision
 
-SHORT_GAP = 5  # rows of a variable, whose gap is filled whatever else is missing
-LONGEST_GAP = 50  # rows; longer gaps stay missing
-LEAST_KNOWN = 0.5  # of a row and of a column, for a gap that is not short to be filled
-ROWS_BEFORE = 5  # that an expected value is taken from, at most
+# Time and memory:
 MOST_COLUMNS = 600  # of a row with the rows before it; with many variables fewer rows are used
 MOST_VARIABLES = 2000  # beyond which nothing is filled
 MOST_ITERATIONS = 12
-CLOSE = 0.01  # standard deviations: a smaller change of all cells ends the iterations
-RIDGE = 1e-3  # added to the variances, so that near-copies can be solved
 COVARIANCE_WORK = 4e9  # rows times squared columns of one covariance, at most
 LEAST_FIT_ROWS = 20_000
-LEAST_ROWS = 30  # with fewer complete ones nothing is filled
+
+# Numerics:
+CLOSE = 0.01  # standard deviations: a smaller change of all cells ends the iterations
+RIDGE = 1e-3  # added to the variances, so that near-copies can be solved
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -39,25 +38,27 @@ def expected(
 ) -> tuple[npt.NDArray[Any], Mask | None]:
     """Values (row, column) with gaps filled, and which cells those are, None if none.
 
-    `columns` may be filled; in the others, which are only read, gaps stay. Gaps of more than
-    LONGEST_GAP rows stay too, and so do gaps of more than SHORT_GAP where most of the row or of
-    the column is missing. `starts` are the first rows of unbroken stretches.
+    `columns` may be filled; in the others, which are only read, gaps stay. Long gaps stay too, and
+    gaps that are not short where most of the row or of the column is missing; see the thresholds
+    of reading. `starts` are the first rows of unbroken stretches.
     """
+    bounds = thresholds().reading
     if values.shape[1] > MOST_VARIABLES:
         return values, None
     missing = np.concatenate(
         [np.isnan(values[rows]) for rows in pieces(values.shape, values.dtype)]
     )
-    if (~missing.any(axis=1)).sum() < LEAST_ROWS and len(missing) < 10 * LEAST_ROWS:
+    least = bounds.least_complete
+    if (~missing.any(axis=1)).sum() < least and len(missing) < 10 * least:
         return values, None
     chosen = np.zeros_like(missing)
-    known_rows = missing.mean(axis=1) <= 1 - LEAST_KNOWN
+    known_rows = missing.mean(axis=1) <= 1 - bounds.least_known
     for column in columns:
         own = missing[:, column]
         if own.any():
-            chosen[:, column] = _in_runs_up_to(SHORT_GAP, own, starts)
-        if chosen[:, column].sum() < own.sum() and own.mean() <= 1 - LEAST_KNOWN:
-            chosen[:, column] |= _in_runs_up_to(LONGEST_GAP, own, starts) & known_rows
+            chosen[:, column] = _in_runs_up_to(bounds.short_gap, own, starts)
+        if chosen[:, column].sum() < own.sum() and own.mean() <= 1 - bounds.least_known:
+            chosen[:, column] |= _in_runs_up_to(bounds.longest_gap, own, starts) & known_rows
     if not chosen.any():
         return values, None
     made = _Filling(values, missing, starts).result()
@@ -85,7 +86,8 @@ class _Filling:
         self.sd = np.nanstd(values, axis=0, dtype=np.float64)
         self.missing = missing
         self.columns = values.shape[1]
-        self.before = max(0, min(ROWS_BEFORE, MOST_COLUMNS // self.columns - 1))
+        affordable = MOST_COLUMNS // self.columns - 1
+        self.before = max(0, min(thresholds().reading.rows_before, affordable))
         self.made = copied(values)
         for rows in pieces(values.shape, values.dtype):
             self.made[rows] = np.where(missing[rows], self.mean, self.made[rows])

@@ -22,6 +22,7 @@ EVERY = re.compile(r"\s*(\d+(?:\.\d+)?)?\s*([a-zA-Z]*)\s*")
 SECONDS = {"s": 1, "sec": 1, "second": 1, "min": 60, "minute": 60, "h": 3600, "hour": 3600}
 SECONDS |= {"d": 86_400, "day": 86_400, "w": 7 * 86_400, "week": 7 * 86_400}
 MONTHS = {"mo": 1, "month": 1, "q": 3, "quarter": 3, "y": 12, "a": 12, "year": 12}
+# Time and memory:
 MOST_STEPS_PER_ROW = 100  # a finer grid would be almost empty
 MONDAY = np.datetime64("1970-01-05", "ns")  # so that weeks begin on Mondays
 

@@ -23,6 +23,7 @@ from forecause.errors import InputError
 if TYPE_CHECKING:
     from forecause.seasons.course import TimeCourse
 
+# Numerics:
 SMALLEST, LARGEST = 1e-100, 1e100  # a smaller spread or larger size cannot be squared safely
 
 

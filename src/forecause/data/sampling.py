@@ -23,6 +23,7 @@ UNITS = (  # seconds, one, several
 CALENDAR = ((12, "year", "years"), (3, "quarter", "quarters"), (1, "month", "months"))
 MONTHS = {"M": 1, "Q": 3, "Y": 12}  # of pandas' codes, such as MS or QE-DEC
 CODE = re.compile(r"(\d*)([MQY])(?:S|E)?(?:-[A-Z]{3})?$")
+# Time and memory:
 RECENT = 200  # stamps at a series' end from which its calendar is read
 
 Timing = dict[str, Any]

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from forecause.errors import InputError
 
+# Time and memory:
 LARGE = 256 * 2**20  # bytes; an array beyond this is not made in memory
 PIECE = 8 * 2**20  # bytes copied together
 

@@ -16,6 +16,7 @@ Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 Single = npt.NDArray[np.float32]
 
+# Time and memory:
 ROWS_AT_ONCE = 1 << 14
 MOST_STANDARDISED = 25_000_000  # values of a table that is kept standardised: 100 MB
 

@@ -18,6 +18,7 @@ Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 Single = npt.NDArray[np.float32]
 
+# Time and memory:
 FIT_WORK = 2e11  # windows times squared features of one fit: more add time, hardly precision
 MOST_SAMPLED_WINDOWS = 100_000  # of a sample: more add time, hardly edges
 MOST_NUMBERS = 100_000_000  # held at once: 400 MB

@@ -20,7 +20,10 @@ from forecause.views import card
 if TYPE_CHECKING:
     from forecause.seasons.course import TimeCourse
 
+# Looks:
 SHOWN_VARIABLES = 20  # in a notebook
+
+# Time and memory:
 SAMPLE_WINDOWS = 200  # kept with a run for later looks, such as interventions
 
 

@@ -13,14 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from forecause.advice import Advice
+from forecause.config.thresholds import thresholds
 from forecause.data.findings import Change, counted
 from forecause.data.sources.rawtable import TIME_NAMES, UNNAMED, RawTable
 from forecause.errors import InputError
 
 Array = npt.NDArray[Any]
 
-GAP = 1.5  # a step longer than this many usual steps is a gap
-MOST_REPEATED = 0.1  # share of the rows whose time was there already, to be averaged
 CALENDAR = ("year", "month", "day", "hour", "minute")
 FEWEST_PARTS = 2  # of a date: the year alone may be a variable
 DATED = "date"  # what the column that they make is called
@@ -154,7 +153,7 @@ def same_times(
     if not count:
         return groups, []
     place = int(np.flatnonzero(repeated)[0]) + 1
-    if count > MOST_REPEATED * len(time):
+    if count > thresholds().reading.most_repeated * len(time):
         hint = f"; if the table holds several series, {_apart()}" if one_series else ""
         raise InputError(
             f"The time {_shown(time[place])} in column {name!r} appears twice "
@@ -170,13 +169,13 @@ def same_times(
 
 def breaks(time: Array, series: Array) -> Array:
     """True (row,) where the time of sorted rows leaps over a gap."""
-    step = _steps(time)
+    step, longest = _steps(time), thresholds().reading.gap_in_time
     gaps = np.zeros(len(time), dtype=bool)
     edges = np.flatnonzero(np.diff(series, prepend=-1, append=-1))
     for first, end in pairwise(edges):
         inner = step[first : end - 1]
         if len(inner):
-            gaps[first + 1 : end] = inner > GAP * np.median(inner)
+            gaps[first + 1 : end] = inner > longest * np.median(inner)
     return gaps
 
 

@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt
 
+from forecause.config.thresholds import thresholds
 from forecause.graph.axes import by_lag, by_step
 
 Index = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-RARE = 10  # a level in fewer rows says too little to be told apart
+# Numerics:
 LEAST_PROBABILITY = 1e-3  # of a level, where a linear model says less
 
 
@@ -177,7 +178,7 @@ class Inputs:
         columns = [coding.columns(v) for v in range(len(coding.variables))]
         for label in coding.labels:
             counts = targets[:, label.columns].sum(0)
-            tested = counts >= RARE
+            tested = counts >= thresholds().reading.least_of_label
             tested[np.argmax(counts)] = False
             columns[coding.variables.index(label.name)] = label.columns[tested]
         return cls(steps, coding, tuple(columns))

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from forecause.config.thresholds import thresholds
 from forecause.data.panel import Panel
 from forecause.data.sources.parquet import origin_of
 from forecause.data.standardised import Scale, StandardTable, follow, is_mapped
@@ -23,7 +24,8 @@ Index = npt.NDArray[np.int64]
 Single = npt.NDArray[np.float32]
 
 NO_ROWS: Index = np.empty(0, dtype=np.int64)
-MIN_WINDOWS = 20  # fewer cannot be split into a training and a held-out part
+
+# Time and memory:
 MOST_HELD = 2_000_000  # values of windows that are kept once drawn: 8 MB
 
 
@@ -74,11 +76,12 @@ class Windows:
         if max_lag < 1:
             raise InputError(f"The largest lag must be at least 1, found {max_lag}.")
         rows = _target_rows(panel, max_lag)
-        if len(rows) < MIN_WINDOWS:
+        least = thresholds().reading.least_windows
+        if len(rows) < least:
             longest = int(np.diff([*panel.starts, panel.rows]).max())
             raise InputError(
                 f"Too few rows: with a largest lag of {max_lag} only {len(rows)} windows without "
-                f"a missing value are left and at least {MIN_WINDOWS} are needed (the longest "
+                f"a missing value are left and at least {least} are needed (the longest "
                 f"unbroken stretch has {longest} rows); use a smaller lag, more rows, or fill "
                 "short gaps."
             )

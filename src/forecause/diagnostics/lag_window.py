@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from forecause.config.thresholds import DiagnosisThresholds, thresholds
 from forecause.data.panel import Panel
-from forecause.data.windows import MIN_WINDOWS, Windows
+from forecause.data.windows import Windows
 from forecause.diagnostics.finding import Finding
 from forecause.diagnostics.forecast_checks import residuals_correlate_beyond
 from forecause.errors import InputError
@@ -73,9 +73,9 @@ class _Fit:
 
 def _affordable(panel: Panel) -> list[int]:
     """The windows that leave enough rows to fit them."""
-    affordable = []
+    affordable, least = [], thresholds().reading.least_windows
     for lag in TRIED:
-        needed = max(MIN_WINDOWS, WINDOWS_PER_INPUT * lag * len(panel.variables))
+        needed = max(least, WINDOWS_PER_INPUT * lag * len(panel.variables))
         try:
             if len(Windows.of(panel, lag)) < needed:
                 break

@@ -22,6 +22,8 @@ from forecause.graph.textfile import save_text, text_of
 Array = npt.NDArray[np.float64]
 
 FORMAT = "forecause.graph/1"
+
+# Time and memory:
 MOST_SCORES = 200_000  # candidates whose scores are all written; of more, the strongest so many
 KEPT_SCORES = 20_000  # strongest, or five for every edge
 INFINITIES = {"Infinity": math.inf, "-Infinity": -math.inf}  # JSON has no infinite numbers

@@ -29,6 +29,7 @@ from forecause.views import card, figure
 EDGE = ["source", "target", "lag"]
 EVERYWHERE = "all"
 WIDGETS = "forecause.report.widget"  # a layer above, imported when one is asked for
+# Looks:
 SHOWN_EDGES = 10  # of a graph that is printed
 SHOWN_COLUMNS = (*EDGE, "mark", "change", "change_low", "change_high", "score", "grade")
 

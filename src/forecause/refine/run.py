@@ -85,8 +85,10 @@ def refine(
     """
     if latent == instantaneous:
         raise InputError("Ask for one refinement: latent or instantaneous.")
-    known = run.panel if data is None else None
-    panel = known if known is not None else run.data.read_again(data)
+    panel = run.panel if data is None else None
+    if panel is None:
+        with using(run.config.thresholds):
+            panel = run.data.read_again(data)
     panel = run.deseasonalised_panel(panel=panel)
     knowledge = Knowledge.of(run.config.edges.forbid, run.config.edges.require)
     start = replace(run.graph, domains={})

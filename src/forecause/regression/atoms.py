@@ -13,6 +13,7 @@ Array = npt.NDArray[np.float64]
 
 Kind = Literal["line", "bend", "tanh", "sin", "cos"]
 
+# Shape of the model:
 FARTHEST = 3.0  # standard deviations beyond which a line or bend grows no more
 
 

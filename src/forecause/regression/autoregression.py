@@ -10,9 +10,14 @@ import numpy.typing as npt
 
 from forecause.regression.least_squares import damped, positive_solve
 
+# Shape of the model:
 ROWS_PER_TERM = 3  # at least, of an order that is tried
+
+# Time and memory:
 MOST_TERMS = 600  # of a row
 MOST_ROWS = 20_000  # of the end, that are learned from
+
+# Numerics:
 DAMPING = 1e-9  # of the Gram matrix, so that it can be solved
 
 Array = npt.NDArray[np.float64]

@@ -19,6 +19,7 @@ from forecause.errors import InputError
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
+# Numerics:
 SINGULAR = 1e-12  # smallest over largest eigenvalue below which inputs count as dependent
 
 

@@ -22,10 +22,13 @@ from forecause.errors import InputError
 from forecause.regression.least_squares import positive_inverse, positive_solve, wald
 from forecause.work_sharing import shared
 
+# Time and memory:
 BATCH = 4096
 MOST_JUDGED = 256  # targets by whose left-out losses a penalty is chosen
-LEAST_RIDGE = 1e-10  # per window
 MANY_FEATURES = 1000  # with more, every second block is left out to choose a penalty
+
+# Numerics:
+LEAST_RIDGE = 1e-10  # per window
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]

@@ -9,6 +9,7 @@ from forecause.regression.sample import stretches
 
 Array = npt.NDArray[np.float64]
 
+# Numerics:
 SMALLEST_P = 1e-300  # so that its logarithm and its inverse are numbers
 
 

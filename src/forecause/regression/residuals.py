@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
+from forecause.config.thresholds import thresholds
+
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
-
-FEWEST_PAIRS = 50  # moments to correlate over
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class Residuals:
         """
         now, earlier = self._pairs(lag)
         p_values = np.ones((self.values.shape[1],) * 2)
-        if len(now) < FEWEST_PAIRS:
+        if len(now) < thresholds().diagnosis.least_pairs:
             return np.zeros_like(p_values), p_values
         a, b = (part - part.mean(0) for part in (self.values[now], self.values[earlier]))
         products = a.T @ b
@@ -68,7 +68,7 @@ class Residuals:
         found = np.zeros((lags, centred.shape[1]))
         for lag in range(1, lags + 1):
             now, earlier = self._pairs(lag)
-            if len(now) >= FEWEST_PAIRS:
+            if len(now) >= thresholds().diagnosis.least_pairs:
                 found[lag - 1] = (centred[now] * centred[earlier]).mean(0) / variance
         return found
 

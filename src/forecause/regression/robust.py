@@ -15,8 +15,13 @@ from forecause.regression.moments import BATCH, Batch, Moments, with_intercept
 from forecause.regression.sample import Design, Sample, pieces
 from forecause.work_sharing import shared
 
+# Time and memory:
 NUMBERS = 8_000_000  # held at once while products are summed
+
+# Numerics:
 LARGEST_LEVERAGE = 0.99
+
+# Shape of the model:
 BLOCKS = 40  # of time, which resampling keeps whole
 
 Array = npt.NDArray[np.float64]

@@ -14,6 +14,7 @@ Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 Single = npt.NDArray[np.float32]
 
+# Shape of the model:
 BLOCKS = 5  # stretches of time that are left out in turn to choose a penalty
 
 Number = TypeVar("Number", bound=np.generic)

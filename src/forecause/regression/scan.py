@@ -23,15 +23,18 @@ Array = npt.NDArray[np.float64]
 Single = npt.NDArray[np.float32]
 Index = npt.NDArray[np.int64]
 
+# Time and memory:
 MOST_ROWS = 2000  # of a scan of single inputs and pairs
 MOST_ROWS_OF_TRIPLES = 1200
 MOST_COLUMNS = 60  # inputs that are scanned for pairs
 MOST_COLUMNS_OF_TRIPLES = 50
 FACTORS_AT_ONCE = 16  # second factors of triples whose thirds are looked at together
 FEW_COLUMNS = 30  # up to so many, triples are made of bends too
-LEVEL = 0.005  # of a scan as a whole: the chance to propose anything where there is nothing
 PROPOSALS = 12  # of one scan, that are looked at more closely
 
+LEVEL = 0.005  # of a scan as a whole: the chance to propose anything where there is nothing
+
+# Shape of the model:
 WAVE_RATES = np.arange(2.0, 32.01, 0.25)  # of single inputs
 PLAIN: tuple[tuple[Kind, float], ...] = (("line", 1.0), ("bend", 1.0))
 PRODUCT_RATES = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5)

@@ -25,16 +25,23 @@ Index = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 Single = npt.NDArray[np.float32]
 
-WIDE, WIDE_IF_SHORT, WINDOWS_PER_INPUT = 1500, 1000, 2  # inputs; see is_wide
+# Shape of the model:
 ROUNDS = (15, 8, 8, 8)  # inputs added in each, besides the one that is always taken
 SCREENED = 1 + sum(ROUNDS)  # at most
+
+# Time and memory:
+WIDE = 1500  # inputs, beyond which they are never fitted together
 TARGETS_AT_ONCE, NUMBERS = 64, 8_000_000
+
+# Numerics:
 RIDGE = 1e-3
 
 
 def is_wide(inputs: int, windows: int) -> bool:
     """Whether inputs are too many to be fitted together, for the machine or for the windows."""
-    return inputs > WIDE or (inputs > WIDE_IF_SHORT and windows < WINDOWS_PER_INPUT * inputs)
+    bounds = thresholds().search
+    is_short = windows < bounds.windows_per_input * inputs
+    return inputs > WIDE or (inputs > bounds.short_and_wide and is_short)
 
 
 def inputs_at_once(inputs: int, windows: int) -> int:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 
+# Shape of the model:
 KNOT_QUANTILES = (0.03, 0.27, 0.5, 0.73, 0.97)
 BENDS = len(KNOT_QUANTILES) - 2  # curvature terms of one input, besides its line
 

@@ -33,6 +33,7 @@ from forecause.forecast.selection import LEARNERS, Plan, Share, learners
 from forecause.networks.settings import TrainedSettings
 from forecause.regression.screen import ROUNDS, is_wide
 
+# Time and memory:
 TIMED_STEPS = 3
 OPTIMISER = 1.2  # a step over its gradient; making an optimiser imports for seconds
 STEP = 4e-4  # second of a step besides, at least: the optimiser's calls and looks
@@ -359,6 +360,7 @@ def best_of(call: Callable[[], object], times: int) -> float:
     return max(min(taken), 1e-9)
 
 
+# Time and memory:
 USEFUL_STEPS = 600  # with fewer a network is halved, and if that is not enough left out
 RESERVE = 0.1  # of the time, for what estimates miss
 LEAST_EFFORT = 0.05  # of the tests and the readout

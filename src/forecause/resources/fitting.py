@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forecause.config import Config
+from forecause.config.thresholds import thresholds
 from forecause.data.windows import Windows
 from forecause.edges.knowledge import Candidates
 from forecause.edges.reading import allowed_inputs
@@ -27,8 +28,6 @@ from forecause.networks.settings import (
 from forecause.progress import QUIET, Progress
 from forecause.resources.workers import LOCAL, Workers, gather
 from forecause.work_sharing import helped, parallel_map
-
-LEAST_OF_PART = 20  # windows of each part of a cross-fit
 
 
 class Fit(Protocol):
@@ -101,10 +100,11 @@ def fit_parts(
 
 def parts_of(windows: Windows, count: int) -> list[Windows]:
     """The parts of a cross-fit."""
-    if count and len(windows) < LEAST_OF_PART * count:
+    least = thresholds().choice.windows_per_part
+    if count and len(windows) < least * count:
         raise InputError(
             f"{len(windows)} windows are too few for a cross-fit of {count} parts; use at most "
-            f"{len(windows) // LEAST_OF_PART}, or 0 for none."
+            f"{len(windows) // least}, or 0 for none."
         )
     return windows.interleaved(count)
 

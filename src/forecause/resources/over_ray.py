@@ -24,7 +24,10 @@ from forecause.resources.workers import (
 )
 from forecause.work_sharing import one_thread
 
-TURN = 0.5  # seconds
+# Time and memory:
+TURN = 0.5  # seconds between two looks at running tasks
+CONNECT_TIMEOUT = 5.0  # seconds
+
 MARK = "FORECAUSE_RAY_OF"  # in the environment of processes that Ray starts here
 WATCHER = """
 import os, pathlib, signal, sys, time
@@ -40,7 +43,6 @@ for ending in [signal.SIGTERM] * 3 + [signal.SIGKILL] * 3:
             pass
 """
 _WATCHERS: list[Any] = []
-CONNECT_TIMEOUT = 5.0  # seconds
 LOCAL = {
     "RAY_USAGE_STATS_ENABLED": "0",  # nothing is sent to anyone
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # listens on the loopback interface alone

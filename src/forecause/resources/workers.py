@@ -28,6 +28,7 @@ from forecause.config.thresholds import THRESHOLDS, call_with, thresholds
 from forecause.errors import ForecauseError, InputError
 from forecause.work_sharing import helped_by
 
+# Time and memory:
 RETRIES = 2  # of a piece whose worker died
 THREADS = "OMP_NUM_THREADS"
 Item = TypeVar("Item")

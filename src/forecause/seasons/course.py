@@ -28,12 +28,14 @@ if TYPE_CHECKING:
     from forecause.config import Config, DataOptions
     from forecause.data.panel import Panel
 
+# Time and memory:
 MOST_SEARCHED = 20_000  # rows of a series that are searched; of longer ones averages are
 MOST_CELLS = 20_000_000  # of a table that are searched
 MOST_COLUMNS = 60  # that are searched, evenly spread; what is found is taken out of all
 MOST_SERIES = 50  # with more, no series is searched for a trend of its own
-MOST_EMPTY = 2.0  # positions per row, beyond which the gaps in time are too long to search over
 BLOCK = 200  # columns solved together
+
+# Numerics:
 NOTHING_LEFT = 1e-6  # share of the variance: such a variable is time itself and stays as it is
 
 Index = npt.NDArray[np.int64]
@@ -244,7 +246,8 @@ class SeasonSearch:
         first, end = self.panel.spans[series]
         place, begin = self.places[series], 0
         rows, total = slice(first, end), int(place[-1]) + 1
-        if total > MOST_EMPTY * len(place):  # look at the longest unbroken stretch alone
+        if total > thresholds().seasons.most_empty * len(place):
+            # the longest unbroken stretch alone is searched
             rows, trend = self._longest_stretch(first, end), "none"
             begin = int(place[rows.start - first])
             place = np.arange(rows.stop - rows.start)

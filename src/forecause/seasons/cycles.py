@@ -17,14 +17,14 @@ from forecause.seasons.terms import Array, Cycle, TimeTerms, waves
 Stamps = npt.NDArray[np.datetime64]
 Orders = npt.NDArray[np.int64]
 
+# Shape of the model:
 LEAST_PERIOD = 2.0  # rows
 MOST_PARTS = 16  # of the record in which a wave's phase is compared
 MOST_CYCLES = 4
 LEAST_HARMONICS, MOST_HARMONICS = 2, 6
-SHARPEST, ROWS_PER_ORDER = 40, 30  # harmonics of a cycle with steps, such as weekdays; rows of each
-LEAST_MORE_WAVES = 2  # of a multiple of a period, before it is taken in its place
-SAME_ROUNDS = 0.03  # share by which a part of a week may miss it
-SAME_PERIOD = 0.01  # share by which a period may differ from that of the calendar
+SHARPEST = 40  # harmonics of a cycle with steps, such as weekdays
+
+# Formats:
 DAY_PERIODS = (24.0, 48.0, 96.0, 144.0, 288.0)  # rows that are surely a day
 COMMON_PERIODS = (7.0, 12.0, 24.0, 30.4375, 48.0, 52.0, 60.0, 96.0, 144.0, 168.0, 288.0, 365.25)
 
@@ -70,8 +70,9 @@ def with_week_of_days(tests: PieceTests, terms: TimeTerms) -> TimeTerms:
     week = week_of(terms.cycles)
     if not week or week["week"] * thresholds().seasons.least_cycles > tests.rows:
         return terms
+    same = thresholds().seasons.same_rounds
     rounds = [(cycle, week["week"] / cycle.period) for cycle in terms.cycles]
-    others = [c for c, n in rounds if n > DAYS - 1 or abs(n - round(n)) > SAME_ROUNDS * round(n)]
+    others = [c for c, n in rounds if n > DAYS - 1 or abs(n - round(n)) > same * round(n)]
     without_parts = replace(terms, cycles=tuple(others))
     return max(
         (terms, with_suggested_cycles(tests, without_parts, week, None)),
@@ -96,7 +97,8 @@ def with_asked_cycle(
 ) -> TimeTerms:
     """Add a period that was asked for, under its name if the time stamps know it."""
     names = calendar_periods(stamps, tests.rows, least_cycles=0.0)
-    same = [name for name, length in names.items() if abs(length - period) < SAME_PERIOD * period]
+    most = thresholds().seasons.same_period * period
+    same = [name for name, length in names.items() if abs(length - period) < most]
     return with_named_cycle(tests, terms, Cycle(period, 1, name=(same or [""])[0]), stamps)
 
 
@@ -230,7 +232,8 @@ def _sized(tests: PieceTests, cycle: Cycle, held: Array) -> Cycle:
 
 def _sharpest(tests: PieceTests, cycle: Cycle, held: Array) -> int:
     """The highest harmonic beyond the usual ones that any variable shows, 0 without one."""
-    most = int(min(SHARPEST, (cycle.period - 1) // 2, tests.rows // ROWS_PER_ORDER))
+    shown = tests.rows // thresholds().seasons.rows_per_harmonic
+    most = int(min(SHARPEST, (cycle.period - 1) // 2, shown))
     clear = _clear_orders(tests, cycle.period, np.arange(MOST_HARMONICS + 1, most + 1), held)
     return int(clear.max(initial=0))
 
@@ -252,16 +255,16 @@ def _whole(tests: PieceTests, period: float, beside: Array) -> float:
     Twelve months that all differ have waves of 12, 6, 4, 3 and 2.4 rows, of which any may be the
     strongest.
     """
-    best, most = period, 1
+    bounds, best, most = thresholds().seasons, period, 1
     for times in range(2, MOST_HARMONICS + 1):
         whole = float(round(times * period))
         if abs(times / whole - 1 / period) > 0.5 / tests.rows:
             continue
-        if whole * thresholds().seasons.least_cycles_of_spectrum > tests.rows:
+        if whole * bounds.least_cycles_of_spectrum > tests.rows:
             break
         orders = np.arange(1, int(min(SHARPEST, (whole - 1) // 2)) + 1)
         clear = len(_clear_orders(tests, whole, orders, beside))
-        if clear >= max(most + LEAST_MORE_WAVES, len(orders) / 2):
+        if clear >= max(most + bounds.more_waves, len(orders) / 2):
             best, most = whole, clear
     return best
 

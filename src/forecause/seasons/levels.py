@@ -9,17 +9,16 @@ import numpy as np
 from scipy.special import chdtrc, fdtrc
 
 from forecause.config.thresholds import thresholds
-from forecause.seasons.piece_tests import ROWS_BESIDE_SHIFT, PieceTests, step_f_values
+from forecause.seasons.piece_tests import PieceTests, step_f_values
 from forecause.seasons.terms import Array, TimeTerms, trend_terms
 
+# Shape of the model:
 TREND_KNOTS = 5
 WAVE_KNOTS = (9, 17)  # of a slow wave that all variables share
-WAVE_LAGS = 2  # own past values beside it
-ROWS_PER_KNOT = 30  # of such a wave, at least
 MOST_SHIFTS = 8
+
+# Time and memory:
 MOST_ODD_ROUNDS = 6  # of looking for odd days; each finds the days of about one size
-LEAST_ROWS_OF_DAY = 4
-MOST_USUAL = 3.0  # t value of a day, beyond which it says nothing of the usual ones
 
 
 def with_level_changes(tests: PieceTests, terms: TimeTerms, shifts: bool = True) -> TimeTerms:
@@ -70,7 +69,7 @@ def _with_shared_wave(tests: PieceTests, terms: TimeTerms) -> TimeTerms:
         (TREND_KNOTS, _shared(bounds.shared_trend_f, tests)),
     ]
     for count, least in (*trends, *((knots, bounds.wave_f) for knots in WAVE_KNOTS)):
-        if tests.variables < 2 or tests.rows < count * ROWS_PER_KNOT:
+        if tests.variables < 2 or tests.rows < count * bounds.rows_per_knot:
             break
         pieces = slow_terms(tests.rows, count)
         if tests.f_values(pieces, tests.columns(terms)).mean() > least:
@@ -88,6 +87,7 @@ def _with_shifts(tests: PieceTests, terms: TimeTerms, shared: bool = False) -> T
     """Add the steps that one variable shows clearly, or that all show on average."""
     bounds = thresholds().seasons
     least = _shared(bounds.shared_shift_f, tests) if shared else bounds.shift_f
+    apart = bounds.rows_of_level
     while len(terms.shifts) < MOST_SHIFTS:
         beside = tests.columns(terms)
         f_values = np.stack(
@@ -97,7 +97,7 @@ def _with_shifts(tests: PieceTests, terms: TimeTerms, shared: bool = False) -> T
             ]
         )
         for place in (row - tests.own_lags for row in terms.shifts):
-            f_values[:, max(0, place - ROWS_BESIDE_SHIFT) : place + ROWS_BESIDE_SHIFT] = 0
+            f_values[:, max(0, place - apart) : place + apart] = 0
         height = f_values.mean(0) if shared else f_values.max(0)
         if height.max() < least:
             break
@@ -112,7 +112,8 @@ def with_odd_days(tests: PieceTests, terms: TimeTerms) -> TimeTerms:
     A day counts by its clearest variable, or by all together.
     """
     weeks = [cycle for cycle in terms.cycles if cycle.parts]
-    if not weeks or weeks[0].period / weeks[0].parts < LEAST_ROWS_OF_DAY:
+    bounds = thresholds().seasons
+    if not weeks or weeks[0].period / weeks[0].parts < bounds.rows_of_day:
         return terms
     rows = weeks[0].period / weeks[0].parts
     edges = np.arange(-weeks[0].shift % rows - rows, tests.rows + rows, rows).round().astype(int)
@@ -125,10 +126,10 @@ def with_odd_days(tests: PieceTests, terms: TimeTerms) -> TimeTerms:
         of_one = fdtrc(1, free, (t_values**2).max(0)) * tests.variables
         of_all = _chance_of_all(t_values)
         height = (t_values**2).sum(0)
-        clear = 2 * len(days) * np.minimum(of_one, of_all) < thresholds().seasons.odd_day_level
+        clear = 2 * len(days) * np.minimum(of_one, of_all) < bounds.odd_day_level
         clear &= height > height.max() / 2  # the clearest first: they move their weekday's level
         odd_days = [day for day, odd in zip(days, clear, strict=True) if odd]
-        most = thresholds().seasons.most_odd_days * len(days)
+        most = bounds.most_odd_days * len(days)
         if not odd_days or len(terms.odd_days) + len(odd_days) > most:
             break
         terms = replace(terms, odd_days=tuple(sorted((*terms.odd_days, *odd_days))))
@@ -141,7 +142,8 @@ def _chance_of_all(t_values: Array) -> Array:
     Variables that drive each other rise and fall on the same days, so the sum is one of fewer
     squares than there are variables (Satterthwaite's approximation, by the correlation of days).
     """
-    usual = np.clip(t_values, -MOST_USUAL, MOST_USUAL)
+    most = thresholds().seasons.usual_day
+    usual = np.clip(t_values, -most, most)
     together = np.nan_to_num(np.atleast_2d(np.corrcoef(usual)), nan=0.0)
     np.fill_diagonal(together, 1.0)
     stretch = float((together**2).sum()) / len(t_values)

@@ -12,18 +12,18 @@ import numpy as np
 from scipy import fft
 from scipy.special import fdtrc
 
+from forecause.config.thresholds import thresholds
 from forecause.regression.least_squares import orthonormal_basis
 from forecause.seasons.terms import Array, TimeTerms, waves
 
-OWN_LAGS = 6  # own past values that stand beside every piece while it is tested
+# Numerics:
 LEAST_NEW = 1e-5  # of a piece, that other terms and the own past do not hold already
-ROWS_BESIDE_SHIFT = 10  # a level lasts at least so many rows
 
 
 class PieceTests:
     """Tests of pieces of time in values (row, variable), beside each variable's own past."""
 
-    def __init__(self, values: Array, own_lags: int = OWN_LAGS) -> None:
+    def __init__(self, values: Array, own_lags: int) -> None:
         self.own_lags = own_lags
         spread = values.std(0)
         self.values = ((values - values.mean(0)) / np.where(spread > 0, spread, 1))[:, spread > 0]
@@ -138,5 +138,6 @@ def step_f_values(basis: Array, left: Array) -> Array:
     explained = np.where(valid, after**2 / np.where(valid, room, 1.0), 0.0)
     explained = np.clip(explained, 0, (1 - 1e-9) * (left @ left))
     f_values = explained / ((left @ left - explained) / (rows - basis.shape[1] - 1))
-    f_values[:ROWS_BESIDE_SHIFT] = f_values[-ROWS_BESIDE_SHIFT:] = 0.0
+    least = thresholds().seasons.rows_of_level
+    f_values[:least] = f_values[-least:] = 0.0
     return np.asarray(f_values)

@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from forecause.config.thresholds import thresholds
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows
 
+# Time and memory:
 LONGEST_SEASON = 400
-LEAST_CORRELATION = 0.3  # between rows one season apart; below, the season is of no use
 SEASON_ROWS, SEASON_STRETCHES = 20_000, 50  # the most that are looked at for a season
 
 Array = npt.NDArray[np.float64]
@@ -41,16 +42,16 @@ def find_season(stretches: Sequence[Array]) -> int:
     if most < 2:
         return 1
     far = min(4 * most, longest // 2)
-    correlation = autocorrelation(stretches, far)
+    correlation, least = autocorrelation(stretches, far), thresholds().seasons.naive_correlation
     comb = np.array([correlation[m : 4 * m + 1 : m].mean() for m in range(1, most + 2)])
     inner = comb[1:-1]  # of the lags 2 .. most
-    high = (inner > comb[:-2]) & (inner >= comb[2:]) & (inner >= LEAST_CORRELATION)
+    high = (inner > comb[:-2]) & (inner >= comb[2:]) & (inner >= least)
     if not high.any():
         return 1
     season = int(np.flatnonzero(high & (inner >= 0.9 * inner[high].max()))[0]) + 2
     for half in ([s[: len(s) // 2] for s in stretches], [s[len(s) // 2 :] for s in stretches]):
         own = autocorrelation(half, season)
-        if own[season] < LEAST_CORRELATION + max(0.0, own[1:season].min()):
+        if own[season] < least + max(0.0, own[1:season].min()):
             return 1
     return season
 

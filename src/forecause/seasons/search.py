@@ -21,7 +21,6 @@ from forecause.seasons.cycles import (
     with_week_of_days,
 )
 from forecause.seasons.levels import (
-    WAVE_LAGS,
     with_level_changes,
     with_odd_days,
     with_shared_changes,
@@ -31,8 +30,6 @@ from forecause.seasons.terms import Array, TimeTerms
 
 Season = Literal["auto", "none"] | Sequence[float]
 TrendName = Literal["auto", "none"]
-
-LEAST_ROWS = 60  # with fewer nothing is looked for
 
 
 def find_time_terms(
@@ -48,9 +45,10 @@ def find_time_terms(
     rows. trend: `auto` looks for a slow trend and, with `shifts`, for level shifts.
     """
     terms = TimeTerms(len(values))
-    if len(values) < LEAST_ROWS:
+    bounds = thresholds().seasons
+    if len(values) < bounds.least_rows:
         return terms
-    tests = PieceTests(_without_gaps(values))
+    tests = PieceTests(_without_gaps(values), bounds.own_lags)
     if not isinstance(season, str):
         for period in season:
             terms = with_asked_cycle(tests, terms, float(period), stamps)
@@ -58,7 +56,7 @@ def find_time_terms(
         terms = _with_cycles(tests, terms, stamps)
     if trend == "auto":
         terms = with_level_changes(tests, terms, shifts)
-        shared = PieceTests(tests.values, WAVE_LAGS)
+        shared = PieceTests(tests.values, bounds.shared_own_lags)
         if season == "auto":
             terms = with_short_cycle(shared, terms, _few_rounds(terms, stamps), stamps)
         terms = with_shared_changes(shared, terms, shifts)

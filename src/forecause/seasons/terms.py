@@ -16,7 +16,10 @@ from pydantic import Field, NonNegativeInt
 
 from forecause.regression.splines import spline_terms
 
+# Time and memory:
 MOST_HARMONICS = 10_000  # of a season that is loaded, and of its parts
+
+# Shape of the model:
 MOST_STRAIGHT = 5  # knots of a trend that goes on straight after the last row
 
 Array = npt.NDArray[np.float64]

@@ -24,6 +24,7 @@ from forecause.data.scratch import is_large, new_array
 from forecause.data.sources.rawtable import Array, RawTable, check_names, raw_table, reading
 from forecause.errors import InputError, MissingExtra
 
+# Time and memory:
 ROWS, COLUMNS = 1 << 16, 8  # decoded together; a column takes about 10 MB beside its rows
 READ_AHEAD = 1 << 18  # bytes of a column fetched together
 

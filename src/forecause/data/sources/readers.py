@@ -33,6 +33,8 @@ SIGNATURES = {
     b"%PDF": "PDF",
 }
 TEXT = {"CSV": ",", "TSV": "\t"}  # what stands between the cells
+
+# Time and memory:
 LARGEST_ARCHIVE = 4 * 2**30  # bytes of its content, all of which must fit into the memory
 SUSPECT, MOST_PACKED = 64 * 2**20, 100  # beyond so many bytes, no data packs a hundredfold
 
