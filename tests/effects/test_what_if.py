@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import forecause as fc
+from forecause.networks import settings as network_settings
 from systems import chain
 
 TABLE = pd.DataFrame(chain(4000), columns=list("abc")) * [2.0, 1.0, 3.0] + [10.0, 0.0, -5.0]
@@ -111,6 +112,33 @@ def test_what_has_no_path_from_what_is_held_does_not_move(kind):
     drawn = [run.simulate_do(do, 3, draws=20) for do in ({}, {"e": 3.0})]
     free = [name for name in "abcde" if name not in reached_from(run.graph, "e")]
     pd.testing.assert_frame_equal(drawn[0][free], drawn[1][free], check_exact=True)
+
+
+PUBLISHED = network_settings.DeepTransformer(layers=1, width=8, training={"max_steps": 20})
+
+
+@pytest.mark.parametrize("kind", ["transformer", "cnn", "vector", "pretrained", PUBLISHED])
+def test_so_of_every_network_however_little_it_learned(kind, monkeypatch):
+    monkeypatch.setattr(network_settings, "QUICK_STEPS", 20)
+    table = pd.DataFrame(chain(300), columns=list("abc"))
+    run = fc.discover(
+        table, 2, forecaster=kind, preset="quick", require=["a -> b @ 1"], forbid=["* -> c"]
+    )
+    plain, moved = run.forecast(4), run.simulate_do({"a": 3.0}, 4)
+    assert (plain["b"].iloc[1:] != moved["b"].iloc[1:]).all()
+    pd.testing.assert_series_equal(plain["c"], moved["c"], check_exact=True)
+
+
+def test_so_beside_a_season_and_gaps():
+    values = chain(960)
+    values[:, 2] += 4 * np.sin(2 * np.pi * np.arange(960) / 24)
+    values[100:103, 0] = values[500:520, 1] = np.nan
+    table = pd.DataFrame(values, columns=list("abc"))
+    run = fc.discover(table, 2, season=[24], forbid=["* -> c"])
+    plain, moved = run.forecast(24), run.simulate_do({"a": 3.0}, 24)
+    assert plain["c"].max() - plain["c"].min() > 6  # the season goes on
+    assert (plain["b"].iloc[1:] != moved["b"].iloc[1:]).all()
+    pd.testing.assert_series_equal(plain["c"], moved["c"], check_exact=True)
 
 
 def test_a_required_edge_moves_its_target_and_a_forbidden_one_does_not():

@@ -117,8 +117,8 @@ def test_what_is_no_cause_moves_nothing(kind):
         members, _ = refit._closed(refit.rows, refit.closed_forms)
         model = members[kind].model
     else:
-        settings = {one.kind: one for one in refit._learners(len(windows))}[kind]
-        model = refit._learned(settings, windows, fitted.late)
+        settings = {one.kind: one for one in refit._learners()}[kind]
+        model = refit._learned(settings, windows, fitted.late, refit.joint)
         assert model.has_model_for(2)
     np.testing.assert_array_equal(moved_by(model, 2, windows.shape), False)
     assert not moved_by(model, 0, windows.shape)[0]

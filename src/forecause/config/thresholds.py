@@ -235,6 +235,32 @@ class TestThresholds(Settings):
         "some target and so has learned something",
         OWN_TESTS,
     )
+    windows_per_term: Count = _number(
+        5, "windows per term of a richer model, with fewer it is not fitted", FEW_ROWS
+    )
+    windows_per_line: Count = _number(
+        2, "windows per input, with fewer nothing is asked given the lines of all others", FEW_ROWS
+    )
+    held_out: Share = _number(
+        0.2, "share of the windows on which closed forms are compared", CALIBRATION
+    )
+    windows_per_refitted: Count = _number(
+        6, "windows per input that a forecaster without a closed form is tested on", OWN_TESTS
+    )
+    rows_per_projected: Count = _number(
+        6, "rows per term of what other inputs explain, with fewer it has fewer terms", OWN_TESTS
+    )
+    rows_per_stretch: Count = _number(
+        50, "rows of the stretches of time that are learned from and tested on in turn", OWN_TESTS
+    )
+    most_stretches: Count = _number(20, "such stretches, at most", OWN_TESTS)
+    largest_leverage: Share = _number(0.9, "leverage of a row in that test, at most", OWN_TESTS)
+    least_weight: Share = _number(
+        0.15, "weight of dictionary or trees in their stack, below it the other stands alone", HARD
+    )
+    least_known: Share = _number(
+        0.01, "share of a target's variance that its relevance adds up to, at least", RANKING
+    )
 
 
 class MisfitThresholds(Settings):
@@ -327,6 +353,18 @@ class ChoiceThresholds(Settings):
         0.01, "share of the variance by which it must be better to hint at missing causes", EFFECTS
     )
     windows_per_part: Count = _number(20, "windows of each part of a cross-fit", CALIBRATION)
+    windows_per_domain_input: Count = _number(
+        3, "windows per input of a domain, with fewer it learns from all domains", REGIMES
+    )
+    more_windows_of_domain: Count = _number(
+        20, "windows that it needs beyond those to be fitted again on its causes", REGIMES
+    )
+    network_wins: Positive = _number(
+        3.0, "standard errors by which a network must lead for some target to train on", CALIBRATION
+    )
+    network_progress: Positive = _number(
+        1e-4, "fall of a network's held-out loss that counts as progress", CALIBRATION
+    )
 
 
 class SearchThresholds(Settings):

@@ -82,10 +82,12 @@ class Refit:
         kept = [dense.member_of(column).settings for column in columns]
         own = windows.panel.coding.of_column
         learned = {own[c] for c in columns if kept[c].kind not in CLOSED_FORMS or c in joint}
-        kind, network = _asked_kind(options), None
+        asked, network = options.forecaster, None
+        kind = asked.kind if isinstance(asked, ForecasterSpec) else asked
+        spec = ForecasterSpec.every().get(kind, ForecasterSpec)
         if kind in CLOSED_FORMS:
             learned = set()
-        elif _is_trained_here(kind):
+        elif issubclass(spec, TrainedSettings) and spec.weights_use == "none":
             network = _mlp(options)
         forms = CLOSED_FORMS[:1] if kind == "linear" else CLOSED_FORMS
         has_causes = np.asarray(causes.anywhere.reshape(len(causes.anywhere), -1).any(axis=1))
@@ -98,7 +100,7 @@ class Refit:
         members, names = self._closed(early, self.closed_forms)
         fitted = {name: one.model for name, one in members.items()}
         won: dict[int, str] = {}
-        for settings in self._learners(len(self.windows)):
+        for settings in self._learners():
             # trees take longest and seldom add to a function that was found
             tried = self.joint - won.keys() if isinstance(settings, Trees) else self.joint
             if not tried:
@@ -125,8 +127,9 @@ class Refit:
         fitted = {name: one.model for name, one in members.items()}
         kept = sample_of_residuals(left_out)
         residuals = left_out[kept]
-        for settings in self._learners(len(self.windows)):
-            columns = [c for c, label in won.items() if label == self._label(settings)]
+        for settings in self._learners():
+            own = self._completed(settings).build(self.windows.shape).label
+            columns = [column for column, label in won.items() if label == own]
             if not columns:
                 continue
             learner = self._refitted(settings, columns)
@@ -159,9 +162,9 @@ class Refit:
         labels = [one.model.label for one in found]
         return dict(zip(labels, found, strict=True)), [labels[i] for i in places]
 
-    def _learners(self, windows: int) -> list[ForecasterSettings]:
+    def _learners(self) -> list[ForecasterSettings]:
         """What is tried beside lines and splines."""
-        if windows < thresholds().choice.least_to_learn or not self.joint:
+        if len(self.windows) < thresholds().choice.least_to_learn or not self.joint:
             return []
         found: list[ForecasterSettings] = [Dictionary(), Trees()]
         if any(places := self._multiplied()):
@@ -178,9 +181,6 @@ class Refit:
             for column, own in enumerate(flat)
         )
 
-    def _label(self, settings: ForecasterSettings) -> str:
-        return self._completed(settings).build(self.windows.shape).label
-
     def _completed(self, settings: ForecasterSettings) -> ForecasterSettings:
         labels = self.windows.panel.coding.label_columns(self.windows.scale.mean)
         changes: dict[str, Any] = {"labels": labels, "domains": len(self.causes.in_domain)}
@@ -195,14 +195,14 @@ class Refit:
         settings: ForecasterSettings,
         windows: Windows,
         held_out: Windows,
-        columns: Collection[int] | None = None,
+        columns: Collection[int],
         rivals: Sequence[Forecaster] = (),
     ) -> Forecaster:
-        """A learner fitted to the causes of some columns, of all that are joint by default.
+        """A learner fitted to the causes of some columns.
 
         One that learns step by step may give up once it clearly cannot beat its `rivals` (column,).
         """
-        columns = sorted(self.joint if columns is None else columns)
+        columns = sorted(columns)
         settings = self._completed(settings)
         model = settings.seeded_build(self.windows.shape, self.seed).to(self.device)
         self.causes.of_columns(columns).constrain(model)
@@ -284,17 +284,6 @@ def _places(allowed: Mask, inputs: int) -> Index:
     flat = allowed.reshape(len(allowed), -1)
     order = np.argsort(~flat, axis=1, kind="stable")[:, :inputs]
     return np.sort(order, axis=1)
-
-
-def _asked_kind(options: ForecastOptions) -> str:
-    asked = options.forecaster
-    return asked.kind if isinstance(asked, ForecasterSpec) else asked
-
-
-def _is_trained_here(kind: str) -> bool:
-    """Whether a network that starts from no weights was asked for."""
-    spec = ForecasterSpec.every().get(kind, ForecasterSpec)
-    return issubclass(spec, TrainedSettings) and spec.weights_use == "none"
 
 
 def _mlp(options: ForecastOptions) -> ForecasterSettings:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from forecause.advice import Advice
 from forecause.arrays import Array, Floats, Index, Mask
 from forecause.config import ForecasterSpec
+from forecause.config.thresholds import thresholds
 from forecause.data.variables import LabelColumns
 from forecause.data.windows import Window, Windows
 from forecause.errors import InputError
@@ -30,7 +31,6 @@ MANY_INPUTS = 100  # beyond so many some models and tests read the plausible one
 WATCHED = 4096  # held-out windows looked at to decide when to stop
 LEAST_NOISE = 1e-6  # of a target's variance: a perfect forecast still has a likelihood
 MOST_AT_ONCE = 2048  # windows that are forecast together
-WINDOWS_PER_INPUT = 3  # a domain with fewer learns from all domains
 STEP = 0.5  # standard deviations by which an input is moved either way to tell its mean slope
 
 
@@ -98,8 +98,8 @@ class FitData:
     def of_domain(self, domain: int) -> FitData:
         """The part about one domain, or all of it if that is too little."""
         own, held_out = self.windows.in_domain(domain), self.held_out.in_domain(domain)
-        steps, columns = own.shape
-        if len(own) < WINDOWS_PER_INPUT * steps * columns or not len(held_out):
+        enough = thresholds().choice.windows_per_domain_input * own.inputs
+        if len(own) < enough or not len(held_out):
             return self
         return replace(self, windows=own, held_out=held_out)
 

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from forecause.data.windows import Windows
-from forecause.forecast.refit import BLOCKS, Rows
-from forecause.regression.sample import stretches
+from forecause.forecast.refit import Rows
+from forecause.regression.sample import BLOCKS, stretches
 
 PENALTIES = np.geomspace(0.4, 0.01, 8)  # of the largest covariance of the target with an input
 ROUNDS = 40  # of the accelerated gradient method, from one penalty to the next

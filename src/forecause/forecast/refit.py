@@ -20,21 +20,18 @@ from forecause.data.streams import MOST_NUMBERS, past_and_targets
 from forecause.data.variables import Variables
 from forecause.data.windows import Windows
 from forecause.forecast.additive import Additive, AdditiveModel
-from forecause.forecast.forecaster import Forecaster
+from forecause.forecast.forecaster import MANY_INPUTS, Forecaster
 from forecause.forecast.linear import Linear, LinearModel
 from forecause.forecast.members import ByDomain
 from forecause.graph.axes import by_step
 from forecause.graph.lagged import LaggedGraph
-from forecause.regression.moments import Moments, lowest
+from forecause.regression.moments import Moments, lowest, with_intercept
 from forecause.regression.p_values import clearly_better
-from forecause.regression.sample import stretches
+from forecause.regression.sample import BLOCKS, stretches
 from forecause.regression.splines import spline_terms
 from forecause.work_sharing import shared
 
-BLOCKS = 5  # of time, each left out once
 LEAST_ROWS = 2 * BLOCKS  # with fewer observed values a target is its mean
-MOST_CURVED = 100  # causes whose curves are fitted
-ROWS_PER_CAUSE, MORE_ROWS = 3, 20  # of a domain; with fewer it learns from all domains
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,32 +151,19 @@ def ridge_by_blocks(terms: Array, outcome: Array, ridges: Sequence[float]) -> Re
     if len(outcome) < LEAST_ROWS:
         mean = float(outcome.mean()) if len(outcome) else 0.0
         return Regression(np.append(mean, np.zeros(terms.shape[1])), outcome - mean)
-    blocks = stretches(len(outcome), BLOCKS)
-    parts = [Moments.summed([(terms[b], outcome[b, None])]) for b in blocks]
-    whole = Moments.added(parts)
-    apart, others = _stacked(parts), _stacked([whole.without(part) for part in parts])
-    fits: dict[int, Array] = {}  # (block, 1 + term, 1)
+    blocks = stretches(len(outcome))
+    parts = Moments.of_blocks(with_intercept(terms), outcome[:, None], blocks)
 
     def left_out_loss(place: int) -> float:
-        fits[place] = others.solve(ridges[place])
-        return float(apart.loss(fits[place])[:, 0] @ np.asarray(apart.count))
+        losses = parts.left_out_losses(ridges[place])[:, 0]
+        return float(losses @ np.asarray(parts.count))
 
-    best = lowest(left_out_loss, len(ridges)) if terms.shape[1] else 0
-    beta = fits[best] if best in fits else others.solve(ridges[best])
+    best = ridges[lowest(left_out_loss, len(ridges)) if terms.shape[1] else 0]
+    beta = parts.left_out.solve(best)  # (block, 1 + term, 1)
     residuals = [
         outcome[b] - (terms[b] @ beta[i, 1:, 0] + beta[i, 0, 0]) for i, b in enumerate(blocks)
     ]
-    return Regression(whole.solve(ridges[best])[:, 0], np.concatenate(residuals))
-
-
-def _stacked(parts: Sequence[Moments]) -> Moments:
-    """Several regressions of the same size as one."""
-    return Moments(
-        np.array([float(part.count) for part in parts]),
-        np.stack([part.gram for part in parts]),
-        np.stack([part.cross for part in parts]),
-        np.stack([part.square for part in parts]),
-    )
+    return Regression(parts.total().solve(best)[:, 0], np.concatenate(residuals))
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,7 +223,9 @@ def _regressed(
     """A target's regression, the windows it was fitted to, and which of them are the domain's."""
     places = np.flatnonzero(model.allowed[column])
     kept = rows.known(column, domain)
-    if len(kept) < ROWS_PER_CAUSE * len(places) + MORE_ROWS:
+    bounds = thresholds().choice
+    enough = bounds.windows_per_domain_input * len(places) + bounds.more_windows_of_domain
+    if len(kept) < enough:
         kept = rows.known(column)
     own = np.ones(len(kept), dtype=bool)
     if domain is not None and rows.domain is not None:
@@ -248,7 +234,7 @@ def _regressed(
     terms = rows.inputs[:, places].astype(np.float64)
     terms = terms if len(kept) == len(rows) else terms[kept]
     if isinstance(model, AdditiveModel):
-        if len(places) > min(MOST_CURVED, len(kept) // thresholds().choice.windows_per_curve):
+        if len(places) > min(MANY_INPUTS, len(kept) // bounds.windows_per_curve):
             return None, kept, own
         knots = model.knots[places % model.n_variables].astype(np.float64)
         terms = spline_terms(terms, knots).reshape(len(kept), -1)

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from forecause.advice import Advice
+from forecause.config.thresholds import thresholds
 from forecause.data.windows import Window, Windows
 from forecause.errors import InputError, TrainingError
 from forecause.forecast.forecaster import FitData
@@ -26,8 +27,6 @@ from forecause.regression.p_values import clearly_better
 from forecause.work_sharing import threads_for
 
 SMALL_STEP = 20_000_000  # work of a batch below which one thread is fastest
-CLEARLY = 3.0  # standard errors of the difference, for one of several targets
-PROGRESS = 1e-4  # fall of the held-out loss that counts as progress
 
 
 class Trained(NetworkModule):
@@ -173,8 +172,9 @@ class _Rival:
     def beats_rival_on_some_target(self, model: NetworkModule) -> bool:
         """Whether some target is clearly won. If none is, going on at a lower rate is in vain."""
         own = over_windows(model, self.watched, model.errors)
+        by = thresholds().choice.network_wins
         targets = zip(self.errors.numpy().T, own.numpy().T, strict=True)
-        return any(clearly_better(rival, errors, CLEARLY) for rival, errors in targets)
+        return any(clearly_better(rival, errors, by) for rival, errors in targets)
 
 
 class _Schedule:
@@ -235,7 +235,7 @@ class _Best:
             elif gain > 0:
                 self.weights[name].copy_(weight)
         self.losses = torch.where(better, losses, self.losses)
-        return bool(gain > PROGRESS)
+        return bool(gain > thresholds().choice.network_progress)
 
     def _gain(self, now: Tensor, before: Tensor) -> Tensor:
         """Relative fall of a squared error; absolute one of a log-likelihood, which has no zero."""

@@ -196,10 +196,10 @@ class Moments:
 
     def left_out_losses(self, ridge: float | Array) -> Array:
         """Mean squared errors (block, target) of fits to all blocks but the one they forecast."""
-        return self.loss(self._left_out.solve(ridge))
+        return self.loss(self.left_out.solve(ridge))
 
     @cached_property
-    def _left_out(self) -> Moments:
+    def left_out(self) -> Moments:
         """Of every block, the moments of all others, on a first axis."""
         sums = (values.sum(0) for values in (self.gram, self.cross, self.square))
         return Moments(int(np.sum(self.count)), *sums).without(self)

@@ -23,7 +23,6 @@ SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars", SPACE
 COMMA_NUMBER = re.compile(r"\s*[-+]?\d+(,\d+)?\s*")
 POINT_NUMBER = re.compile(r"\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*")
 THOUSANDS_ALONE = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")
-QUOTED = re.compile(r'"([^"]*)"')
 # Time and memory:
 MOST_COLUMNS = 100_000  # a graph of 3,000 variables is the largest that can be held
 SHOWN_UNITS = 4

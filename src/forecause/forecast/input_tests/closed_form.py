@@ -30,9 +30,8 @@ from forecause.regression.sample import Design, Sample
 from forecause.regression.screen import is_wide, screened_inputs
 from forecause.work_sharing import in_blocks, parallel_map
 
-HELD_OUT = 0.2
 RIDGE = 1e-4  # of the fits that are compared on held-out windows
-WINDOWS_PER_FEATURE, MOST_FEATURES = 5, 4000  # a richer model is tried within these bounds
+MOST_FEATURES = 4000  # of a model
 WORK, WORK_PER_TARGET = 1e11, 4e9  # windows times squared features of one fit, at most
 WORK_OF_TARGETS = 2e11  # of a fit to every target
 WORK_OF_SCREEN = 2e11  # of splines of all inputs, of which each target's own are then a part
@@ -66,17 +65,12 @@ def closed_form_tests(request: TestRequest, kinds: Sequence[ClosedForm] = EVERY)
         stability[target], kept[target] = own.stability(level)[target], own.kept[target]
         every.tested |= own.tested
     products = {
-        target: tuple(inputs.places(every.kept_inputs(target))[0].tolist())
+        target: tuple(inputs.places(every.tested[target].inputs)[0].tolist())
         for target, kind in kept.items()
         if kind == "products"
     }
     found = InputTests.of_columns(inputs, every.p_values, stability, kept)
     return replace(found, products=products)
-
-
-def is_scarce(inputs: int, windows: int) -> bool:
-    """Whether a test given all other inputs alone would lose too much power to them."""
-    return inputs <= MANY_INPUTS and windows < thresholds().tests.enough_per_input * inputs
 
 
 class ClosedForms:
@@ -96,7 +90,7 @@ class ClosedForms:
         self.inputs = inputs_of(windows)
         self.windows = len(windows)
         self.columns = windows.shape[1]
-        self.early, self.late = early_and_late(windows, HELD_OUT)
+        self.early, self.late = early_and_late(windows, thresholds().tests.held_out)
         latest = np.concatenate(
             [rows[:, -self.columns :] for rows in (self.early + self.late).rows]
         )
@@ -135,8 +129,9 @@ class ClosedForms:
             for target, better_models in zip(block, tried, strict=True):
                 for tested in better_models:
                     self._keep(target, tested)
-        if is_scarce(self.p_values.shape[1], self.windows):
-            self.test_given_parents()
+        enough = thresholds().tests.enough_per_input * self.p_values.shape[1]
+        if not self.has_many and self.windows < enough:
+            self.test_given_parents()  # given all others alone a test would lose too much power
         self.p_values[~self.allowed] = np.nan
 
     def test_given_parents(self) -> None:
@@ -153,10 +148,6 @@ class ClosedForms:
         """The kind of model that each target column keeps; without any input, lines."""
         tested = self.tested
         return {t: tested[t].kind if t in tested else self.kinds[0] for t in self.targets}
-
-    def kept_inputs(self, target: int) -> Index:
-        """The inputs that are in the model which a target column keeps."""
-        return self.tested[target].inputs if target in self.tested else np.zeros(0, np.int64)
 
     @property
     def has_many(self) -> bool:
@@ -209,7 +200,7 @@ class ClosedForms:
         """
         for targets, design in self.targets_and_designs("additive"):
             most = int(self.effort * WORK_OF_SCREEN / design.width**2)
-            early, late = self._enough(max(most, 2 * WINDOWS_PER_FEATURE * design.width))
+            early, late = self._enough(most, design)
             moments = Moments.added(self._moments(design, targets, early, late))
             at = np.ix_(np.array(targets), design.inputs)
             self.smallest[at] = np.minimum(self.smallest[at], moments.group_p_values(design.groups))
@@ -267,7 +258,7 @@ class ClosedForms:
         return np.sort(order[p_values[order] < thresholds().tests.plausible_p])
 
     def _affords(self, design: Design) -> bool:
-        most = min(MOST_FEATURES, len(self.early) / WINDOWS_PER_FEATURE)
+        most = min(MOST_FEATURES, len(self.early) / thresholds().tests.windows_per_term)
         return design.width <= most
 
     def _try(self, target: int, kind: ClosedForm, inputs: Index, better: list[_Fit]) -> None:
@@ -281,7 +272,7 @@ class ClosedForms:
     def _fit(self, kind: ClosedForm, design: Design, targets: list[int], work: float) -> _Fit:
         width = design.width
         most = int(self.effort * work / width**2)
-        early, late = self._enough(max(most, 2 * WINDOWS_PER_FEATURE * width))
+        early, late = self._enough(most, design)
         learned, held_out = self._moments(design, targets, early, late)
         judged = batches_of_sample(self.late, design, targets)
         errors = unexplained(judged, learned.solve(RIDGE)) ** 2
@@ -300,12 +291,15 @@ class ClosedForms:
             self.held.append(_Held(design, targets, early, found))
         return found
 
-    def _enough(self, most: int) -> tuple[Sample, Sample]:
-        """Early and late windows, at most so many or half of that, so that fits share them."""
+    def _enough(self, most: int, design: Design) -> tuple[Sample, Sample]:
+        """Early and late windows, at most so many or half of that, so that fits share them; never
+        fewer than a design needs."""
+        most = max(most, 2 * thresholds().tests.windows_per_term * design.width)
         most = 1 << (most.bit_length() - 1)
         if most not in self.thinned:
-            early = self.early.at_most(round(most * (1 - HELD_OUT)))
-            self.thinned[most] = early, self.late.at_most(round(most * HELD_OUT))
+            late = thresholds().tests.held_out
+            early = self.early.at_most(round(most * (1 - late)))
+            self.thinned[most] = early, self.late.at_most(round(most * late))
         return self.thinned[most]
 
     def _keep(self, target: int, tested: _Tested) -> None:

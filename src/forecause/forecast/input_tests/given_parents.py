@@ -32,7 +32,6 @@ from forecause.regression.robust import batches_of_sample, hc3_terms, wald_p_val
 from forecause.regression.sample import Design, Sample
 
 MOST_PARENTS = 20  # of a target
-LEAST_WINDOWS_PER_INPUT = 2  # with fewer, all lines at once tell nothing and are not asked
 NEARLY_DEPENDENT = 1e-8  # share of a term that must not be explained by the terms given
 
 
@@ -51,10 +50,6 @@ class Terms:
         labels = [bool(inputs.is_label(inputs.places(i[None])[0]).any()) for i in design.inputs]
         lines = [c if label else c[:1] for c, label in zip(curves, labels, strict=True)]
         return cls(lines, curves)
-
-    def lines_alone(self) -> Terms:
-        """The same without bends."""
-        return Terms(self.lines, self.lines)
 
 
 @dataclass
@@ -216,7 +211,9 @@ class ConditionalTests:
 
     def tests_of(self, target: int, share: float | None = None) -> TargetTests:
         """The tests of one target column; `share` is the weight of lines beside splines."""
-        terms = self.terms.lines_alone() if target in self.straight else self.terms
+        terms = self.terms
+        if target in self.straight:
+            terms = Terms(terms.lines, terms.lines)
         lines = thresholds().tests.line_share if share is None else share
         return TargetTests(self.moments, target, terms, lines)
 
@@ -258,7 +255,8 @@ class ConditionalTests:
 
     def has_rows_for_all(self, target: int) -> bool:
         """Whether the lines of all inputs of a target can be fitted at once."""
-        return len(self.sample) >= LEAST_WINDOWS_PER_INPUT * int(self.allowed[target].sum())
+        lines = int(self.allowed[target].sum())
+        return len(self.sample) >= thresholds().tests.windows_per_line * lines
 
     def confirmed(self, target: int, given_parents: Array, given_all: Array) -> Array:
         """What p-values given the parents are worth beside those given all lines, (candidate,)."""
@@ -292,7 +290,9 @@ class ConditionalTests:
         larger of the classical and the HC3 test, of the spline by the classical one."""
         lines = {i: tests.terms.lines[i] for i in np.flatnonzero(self.allowed[target]).tolist()}
         every = np.unique(np.concatenate([model.features(), *lines.values()]))
-        robust = self._hc3_of_lines(target, every)
+        outcome = self.outcome(target)[:, None]
+        hc3 = wald_p_values(self.features[:, every], outcome, len(every), 1)[0]
+        robust = dict(zip(every.tolist(), hc3.tolist(), strict=True))
         found = np.ones((2, len(candidates)))
         for place, candidate in enumerate(candidates):
             others = [own for i, own in lines.items() if i != candidate]
@@ -302,11 +302,6 @@ class ConditionalTests:
             if not model.bent.get(candidate) and len(lines[candidate]) == 1:
                 found[0, place] = max(found[0, place], robust[lines[candidate][0]])
         return tests.combined(found)
-
-    def _hc3_of_lines(self, target: int, every: Index) -> dict[int, float]:
-        """HC3 p-value of each of these features given the others, by its number."""
-        found = wald_p_values(self.features[:, every], self.outcome(target)[:, None], len(every), 1)
-        return dict(zip(every.tolist(), found[0].tolist(), strict=True))
 
     def _robust(self, tests: TargetTests, target: int, model: Model, candidate: int) -> float:
         """The p-value of an input given the parents, with errors that allow for unequal variance

@@ -36,7 +36,6 @@ from forecause.regression.scan import WAVE_RATES, InputGroups
 from forecause.work_sharing import parallel_map
 
 MOST_WAVE_ROWS = 4000  # that waves are looked for in
-LEAST_WEIGHT = 0.15  # of a learner in the stack; below, the other stands alone
 
 Verdict = Literal["learner", "closed form", "both"]
 
@@ -223,9 +222,10 @@ def stacked_with_trees(
     errors = target[late] - held_out_forecast
     gained = trees.predict(inputs[late]) - held_out_forecast
     weight = float(np.clip(errors @ gained / max(float(gained @ gained), 1e-12), 0.0, 1.0))
-    if weight < LEAST_WEIGHT:
+    least = thresholds().tests.least_weight
+    if weight < least:
         return first
-    if weight > 1 - LEAST_WEIGHT:
+    if weight > 1 - least:
         return trees
     return Stack((first, trees), (1 - weight, weight))
 

@@ -34,7 +34,6 @@ from forecause.regression.least_squares import coefficients_of
 
 MOST_DOUBTED = 4_000  # windows in which is looked for what a learner misses
 MOST_KINDS = 4  # sets of targets with the same allowed inputs; a learner is fitted for each
-LEAST_KNOWN = 0.01  # share of a target's variance that its relevance adds up to, at least
 
 
 def with_learners(request: TestRequest, closed: InputTests) -> InputTests:
@@ -125,7 +124,9 @@ class _Part:
         is_wave = waves < thresholds().tests.wave_p
         found = np.where(is_wave, own + explained * errors.var(0)[:, None], own)
         total = np.maximum(found.sum(1), 1e-300)
-        return np.asarray(found * (np.maximum(self.known, LEAST_KNOWN) / total)[:, None])
+        return np.asarray(
+            found * (np.maximum(self.known, thresholds().tests.least_known) / total)[:, None]
+        )
 
     @property
     def known(self) -> Array:

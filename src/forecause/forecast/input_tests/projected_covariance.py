@@ -23,12 +23,8 @@ from forecause.regression.scan import InputGroups
 from forecause.regression.splines import BENDS, Splines
 from forecause.work_sharing import parallel_map
 
-LONGEST_BLOCKS = 20  # stretches of time, dealt in turn to the two folds
-ROWS_PER_BLOCK = 50  # at least
 LIKELY = (1 / 6, 1 / 2, 5 / 6)  # quantiles of what Z leaves open of a candidate
-ROWS_PER_FEATURE = 6  # below, the projection is made simpler
 MOST_MULTIPLIED = 9  # other inputs whose products are part of the second projection
-LARGEST_LEVERAGE = 0.9
 BLOCKS_RESAMPLED = 10  # stretches of a fold's rows that the stability is resampled from
 SMALLEST_ENERGY = 1e-10  # of h_c, below which a forecaster is taken not to use a candidate
 
@@ -77,7 +73,9 @@ def time_folds(rows: Index, max_lag: int) -> tuple[Fold, Fold]:
     A window whose past holds a row that is tested on is not learned from, wherever series and
     gaps lie: no window's past reaches across those.
     """
-    count = int(np.clip(len(rows) // max(ROWS_PER_BLOCK, 5 * max_lag), 4, LONGEST_BLOCKS))
+    bounds = thresholds().tests
+    length = max(bounds.rows_per_stretch, 5 * max_lag)
+    count = int(np.clip(len(rows) // length, 4, bounds.most_stretches))
     odd = np.arange(len(rows)) * count // max(len(rows), 1) % 2 == 1
     return _fold(rows, odd, max_lag), _fold(rows, ~odd, max_lag)
 
@@ -262,7 +260,9 @@ class _TargetTest:
     def _leverage(self) -> Array:
         """(row,) of the projection on functions of single inputs."""
         pulled = solved(self._gram, self._design.T)
-        return np.asarray(np.minimum((self._design * pulled.T).sum(1), LARGEST_LEVERAGE))
+        return np.asarray(
+            np.minimum((self._design * pulled.T).sum(1), thresholds().tests.largest_leverage)
+        )
 
     @cached_property
     def _gram(self) -> Array:
@@ -284,9 +284,10 @@ class _TargetTest:
         read = self.predictor.reads
         every = np.arange(view.inputs.shape[1])
         bends = np.flatnonzero(np.isin(view.bends_of, read))
-        if rows < ROWS_PER_FEATURE * (1 + len(every) + len(bends)):
+        most = rows / thresholds().tests.rows_per_projected
+        if 1 + len(every) + len(bends) > most:
             every = np.unique(read)
-        if rows < ROWS_PER_FEATURE * (1 + len(every) + len(bends)):
+        if 1 + len(every) + len(bends) > most:
             bends = bends[:0]
         parts = [np.ones((rows, 1)), view.inputs[:, every], view.bends[:, bends]]
         columns = np.concatenate([[-1], every, view.bends_of[bends]])
@@ -316,7 +317,9 @@ class _TargetTest:
         more = more - self._projection(more, group)
         basis = _orthonormal(more)
         left = left - basis @ (basis.T @ left)
-        leverage = np.minimum(self._leverage + (basis**2).sum(1), LARGEST_LEVERAGE)
+        leverage = np.minimum(
+            self._leverage + (basis**2).sum(1), thresholds().tests.largest_leverage
+        )
         return left[:, 0] * left[:, 1], leverage
 
     def _projection(self, values: Array, group: int) -> Array:
@@ -333,7 +336,7 @@ class _TargetTest:
         parts.append(values[:, [i for i, c in enumerate(columns) if not own & set(c)]])
         parts.append(self._products_of_others(own))
         functions = np.concatenate(parts, axis=1)
-        return functions[:, : max(len(functions) // ROWS_PER_FEATURE, 1)]
+        return functions[:, : max(len(functions) // thresholds().tests.rows_per_projected, 1)]
 
     def _products_of_others(self, own: set[int]) -> Array:
         """Of pairs of the other inputs that matter most to the forecast."""
@@ -350,3 +353,8 @@ def _orthonormal(values: Array) -> Array:
     """An orthonormal basis (row, function) of what values (row, function) span."""
     values = values / np.maximum(np.linalg.norm(values, axis=0), 1e-12)
     return orthonormal_basis(values, 1e-4)
+
+
+def _bounded(leverage: Array) -> Array:
+    """The leverage of rows, as far as it is trusted."""
+    return np.minimum(leverage, thresholds().tests.largest_leverage)

@@ -53,7 +53,6 @@ from forecause.progress import QUIET, Progress
 from forecause.regression.p_values import gain_over_blocks
 
 MOST_NUMBERS = 100_000_000  # effects held at once
-WINDOWS_PER_INPUT = 6  # at least, of those that are tested on
 BATCH = 1024
 TESTING = "testing the forecaster's inputs"
 
@@ -159,16 +158,17 @@ class Refits:
         """How many windows are tested on."""
         by_memory = MOST_NUMBERS // (windows.inputs * windows.shape[1])
         by_time = min(f.asked_inputs for f in self.forecasters) // windows.inputs
-        least = WINDOWS_PER_INPUT * windows.inputs
+        least = thresholds().tests.windows_per_refitted * windows.inputs
         return max(least, min(ENOUGH_WINDOWS, by_memory, by_time))
 
 
 def refit_folds(windows: Windows) -> list[Fold]:
     """The parts of time to fit on, and those to test on."""
-    if len(windows) < WINDOWS_PER_INPUT * windows.inputs:
+    least = thresholds().tests.windows_per_refitted
+    if len(windows) < least * windows.inputs:
         raise InputError(
             f"There are {len(windows):,} windows for {windows.inputs} inputs, and at least "
-            f"{WINDOWS_PER_INPUT} for every input are needed to test a forecaster on rows that "
+            f"{least} for every input are needed to test a forecaster on rows that "
             "it did not learn from; use forecaster='linear', select='top-k', more rows or a "
             "smaller lag window."
         )

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from forecause.arrays import Array, Index
+from forecause.config.thresholds import thresholds
 from forecause.data.streams import inputs_of, moments_of, place_knots
 from forecause.data.variables import Inputs, groups_of
 from forecause.data.windows import Windows
@@ -14,7 +15,6 @@ from forecause.forecast.input_tests.designs import KNOTS
 from forecause.regression.moments import Moments, with_intercept
 from forecause.regression.splines import spline_terms
 
-WINDOWS_PER_TERM = 5  # below this the basis is a line per input, without bends
 SMALLEST = 1e-4  # squared error, relative to its mean, below which its logarithm is not trusted
 
 
@@ -39,7 +39,7 @@ def _basis(windows: Windows, inputs: Inputs) -> tuple[Callable[[Array], Array], 
     """Splines of all inputs, or lines where windows are few, and the features of each input."""
     terms, count = KNOTS - 1, inputs.steps * inputs.variables
     places, owner = inputs.places(np.arange(count))
-    if len(windows) < WINDOWS_PER_TERM * windows.shape[0] * windows.shape[1] * terms:
+    if len(windows) < thresholds().tests.windows_per_term * windows.inputs * terms:
         return lambda past: past.reshape(len(past), -1)[:, places], groups_of(owner, count)
     knots = place_knots(windows, KNOTS).astype(np.float64)
     kept = (places[:, None] * terms + np.arange(terms)).ravel()
