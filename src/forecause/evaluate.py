@@ -15,7 +15,7 @@ from forecause.config import Config
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows
 from forecause.errors import InputError
-from forecause.forecast.follower import final_path, history_before
+from forecause.forecast.follower import Follower, final_path, history_before
 from forecause.forecast.outlook_fit import LEAST_ROWS, rolled
 from forecause.progress import QUIET, Progress
 from forecause.regression.autoregression import Autoregression
@@ -218,8 +218,13 @@ def _known(panel: Panel, spans: list[tuple[int, int]], max_lag: int) -> Windows:
         raise InputError(reason) from None
 
 
-def run_forecasts(found: Result, panel: Panel, rows: Rows, steps: int) -> Array:
-    """What `forecast` of a run says from each row on, (case, step, variable)."""
+def run_forecasts(
+    found: Result, panel: Panel, rows: Rows, steps: int, follower: Follower | None = None
+) -> Array:
+    """What `forecast` of a run says from each row on, (case, step, variable).
+
+    What follows the level is fitted anew before every row, if it is not given.
+    """
     assert found.causal is not None
     assert found.windows is not None
     course, outlook = found.data.course, found.causal.outlook
@@ -236,7 +241,10 @@ def run_forecasts(found: Result, panel: Panel, rows: Rows, steps: int) -> Array:
             told[case] = course.restored(series, told[case], int(position), last)
         history = history_before(panel, row)
         if outlook is not None and outlook.share.any() and len(history) >= LEAST_ROWS:
-            path = final_path(history, outlook.season, steps)
+            if follower is None:
+                path = final_path(history, outlook.season, steps)
+            else:
+                path = follower.paths(history, np.array([len(history)]), steps)[0]
             told[case] = outlook.centre(told[case], path)
     return np.where(np.isnan(told), np.inf, told)  # it ran away
 
