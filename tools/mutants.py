@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import ast
 import compileall
+import gc
 import os
 import random
 import shutil
@@ -35,7 +36,7 @@ BEYOND = {  # tests that reach a package without being its own, the quickest fir
 }
 HEAVY = (  # imported once; every trial is a fork
     *("torch", "pandas", "xarray", "scipy.stats", "sklearn.ensemble", "jinja2", "pydantic"),
-    *("statsmodels.api", "polars", "pytest", "typer", "rich.console", "networkx"),
+    *("statsmodels.api", "polars", "hypothesis", "pytest", "typer", "rich.console", "networkx"),
 )
 LEAST_PATIENCE = 120.0  # seconds; a mutant that takes ten times as long as the tests is noticed
 SWAPS: dict[type[ast.AST], tuple[type[ast.AST], ...]] = {
@@ -185,6 +186,7 @@ class Copy:
         compileall.compile_dir(folder / "forecause", quiet=1)
         for name in HEAVY:
             __import__(name)
+        gc.freeze()
         self.seconds: dict[tuple[str, ...], float] = {}
 
     def notices(self, mutant: Mutant) -> bool:
@@ -238,7 +240,8 @@ class Copy:
             os.dup2(said.fileno(), 2)
             import pytest
 
-            quietly = ["-n", "0", "-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0"]
+            quietly = ["-n", "0", "-x", "-q", "--assert=plain", "--hypothesis-seed=0"]
+            quietly += ["-p", "no:cacheprovider"]
             code = int(pytest.main([*quietly, *tests]))
         import forecause
 
