@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import argparse
 import ast
+import compileall
+import gc
 import os
 import random
 import shutil
@@ -32,7 +34,10 @@ BEYOND = {  # tests that reach a package without being its own, the quickest fir
     "graph": ("test_store.py", "test_method.py", "refine"),
     "store.py": ("test_store.py", "test_saved.py", "test_saved_runs.py", "test_bounded.py"),
 }
-HEAVY = ("torch", "pandas", "xarray", "scipy.stats", "sklearn.ensemble", "jinja2", "pydantic")
+HEAVY = (  # imported once; every trial is a fork
+    *("torch", "pandas", "xarray", "scipy.stats", "sklearn.ensemble", "jinja2", "pydantic"),
+    *("statsmodels.api", "polars", "hypothesis", "pytest", "typer", "rich.console", "networkx"),
+)
 LEAST_PATIENCE = 120.0  # seconds; a mutant that takes ten times as long as the tests is noticed
 SWAPS: dict[type[ast.AST], tuple[type[ast.AST], ...]] = {
     ast.Lt: (ast.LtE, ast.GtE),
@@ -158,18 +163,18 @@ def _not_run(node: ast.AST) -> Iterator[ast.AST]:
 
 
 @cache
-def tests_of(file: Path) -> tuple[str, ...]:
-    """The tests that reach a file: those that name it, those of its package, those beyond."""
+def tests_of(file: Path) -> list[tuple[str, ...]]:
+    """The tests that reach a file, in turn: those that name it, of its package, and beyond."""
     place = file.relative_to(SOURCE)
     package = place.parts[0]
     module = ".".join(("forecause", *place.with_suffix("").parts))
     own = sorted((TESTS / package).rglob("test_*.py")) if len(place.parts) > 1 else []
     named = [test for test in own if file.stem in test.stem or module in test.read_text()]
-    found = named + [test for test in own if test not in named]
+    parts = [named, [test for test in own if test not in named]]
     for name in BEYOND[package]:
         more = TESTS / name
-        found += sorted(more.rglob("test_*.py")) if more.is_dir() else [more]
-    return tuple(dict.fromkeys(str(path) for path in found))
+        parts.append(sorted(more.rglob("test_*.py")) if more.is_dir() else [more])
+    return [tuple(map(str, part)) for part in parts if part]
 
 
 class Copy:
@@ -178,26 +183,34 @@ class Copy:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         shutil.copytree(SOURCE, folder / "forecause")
+        compileall.compile_dir(folder / "forecause", quiet=1)
         for name in HEAVY:
-            __import__(name)  # once, here: every trial is a fork of this process
-        self.seconds: dict[tuple[str, ...], float | None] = {}
+            __import__(name)
+        gc.freeze()
+        self.seconds: dict[tuple[str, ...], float] = {}
 
-    def passes(self, tests: tuple[str, ...]) -> bool:
-        """Whether these tests pass on the code as it is."""
+    def notices(self, mutant: Mutant) -> bool:
+        """Whether tests fail with a mutant in its file's place, or do not end."""
+        for tests in tests_of(mutant.file):
+            patience = max(LEAST_PATIENCE, 10 * self._seconds_as_is(tests))
+            place = self.folder / "forecause" / mutant.file.relative_to(SOURCE)
+            place.write_text(mutant.code, encoding="utf-8")
+            try:
+                if self._run(tests, patience) != 0:
+                    return True
+            finally:
+                shutil.copy2(mutant.file, place)
+        return False
+
+    def _seconds_as_is(self, tests: tuple[str, ...]) -> float:
+        """How long these tests take on the code as it is, where they must pass."""
         if tests not in self.seconds:
             begun = time.monotonic()
-            passed = self._run(tests, 3600.0) == 0
-            self.seconds[tests] = time.monotonic() - begun if passed else None
-        return self.seconds[tests] is not None
-
-    def notices(self, mutant: Mutant, tests: tuple[str, ...]) -> bool:
-        """Whether these tests fail with a mutant in its file's place, or do not end."""
-        place = self.folder / "forecause" / mutant.file.relative_to(SOURCE)
-        place.write_text(mutant.code, encoding="utf-8")
-        try:
-            return self._run(tests, max(LEAST_PATIENCE, 10 * (self.seconds[tests] or 0))) != 0
-        finally:
-            shutil.copy2(mutant.file, place)
+            if self._run(tests, 3600.0) != 0:
+                said = "\n".join((self.folder / "said.txt").read_text().splitlines()[-15:])
+                sys.exit(f"These tests fail without any change:\n{said}")
+            self.seconds[tests] = time.monotonic() - begun
+        return self.seconds[tests]
 
     def _run(self, tests: tuple[str, ...], patience: float) -> int:
         """The exit code of pytest in a process of its own; -1 for one that did not end."""
@@ -227,16 +240,13 @@ class Copy:
             os.dup2(said.fileno(), 2)
             import pytest
 
-            quietly = ["-n", "0", "-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0"]
+            quietly = ["-n", "0", "-x", "-q", "--assert=plain", "--hypothesis-seed=0"]
+            quietly += ["-p", "no:cacheprovider"]
             code = int(pytest.main([*quietly, *tests]))
         import forecause
 
         assert str(forecause.__file__).startswith(str(self.folder))
         return code
-
-    def last_words(self) -> str:
-        """The end of what the tests said."""
-        return "\n".join((self.folder / "said.txt").read_text().splitlines()[-15:])
 
 
 def drawn(count: int, seed: int, only: str) -> tuple[list[Mutant], int]:
@@ -265,13 +275,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="mutants-") as name:
         copy = Copy(Path(name))
         for mutant in chosen:
-            tests = tests_of(mutant.file)
             if time.monotonic() > until:
                 break
-            if not copy.passes(tests):
-                sys.exit(f"The tests of {mutant.file.name} fail as it is:\n{copy.last_words()}")
             begun = time.monotonic()
-            noticed = copy.notices(mutant, tests)
+            noticed = copy.notices(mutant)
             tried += 1
             survivors += [] if noticed else [str(mutant)]
             word = "noticed " if noticed else "SURVIVED"
