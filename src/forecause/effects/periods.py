@@ -45,6 +45,7 @@ def moment(value: Any, time: Time | None, rows: int) -> Any:
 
 def zone_of(period: Any, data: Any = None) -> Any:
     """The time zone in which a user names a moment or has the index of a table; None if in none."""
+    ends: tuple[Any, ...]
     try:
         ends = ends_of(period)
     except InputError:
@@ -54,7 +55,7 @@ def zone_of(period: Any, data: Any = None) -> Any:
             stamp = pd.Timestamp(end)
         except (ValueError, TypeError):
             continue
-        if stamp is not pd.NaT and stamp.tzinfo is not None:
+        if isinstance(stamp, pd.Timestamp) and stamp.tzinfo is not None:
             return stamp.tzinfo
     return getattr(getattr(data, "index", None), "tz", None)
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import combinations
-from typing import ClassVar, TypeAlias
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from forecause.arrays import Array, Floats, Index
 from forecause.config import ForecasterSpec
 from forecause.errors import InputError
-from forecause.forecast.forecaster import FitData, Floats, Forecaster, ForecasterSettings, Index
+from forecause.forecast.forecaster import PLAIN, FitData, Forecaster, ForecasterSettings, Rules
 from forecause.forecast.members import Member, OfMembers
-from forecause.forecast.rules import PLAIN, Rules
-
-Array: TypeAlias = npt.NDArray[np.float64]
 
 
 class BlendSettings(ForecasterSettings):
@@ -87,12 +84,12 @@ def best_shares(products: Array, count: float, prior: Array, sd: float) -> Array
     noise = max(float(products.diagonal().min()) / max(count, 1.0), 1e-12)
     curvature = products / noise + np.eye(parts) / sd**2
     pull = prior / sd**2
-    best, least = prior, np.inf
+    best, least = prior, float("inf")
     for size in range(1, parts + 1):  # which shares are above 0: few parts, so all are tried
         for chosen in combinations(range(parts), size):
             shares = np.zeros(parts)
             shares[list(chosen)] = _adding_to_one(curvature, pull, list(chosen))
-            loss = shares @ curvature @ shares - 2 * pull @ shares
+            loss = float(shares @ curvature @ shares - 2 * pull @ shares)
             if (shares >= 0).all() and loss < least:
                 best, least = shares, loss
     return best
