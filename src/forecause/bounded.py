@@ -22,11 +22,11 @@ MOST_PARTS = 20_000_000  # numbers of a JSON document, a list counting as four
 MOST_CANDIDATES = 10**8  # (target, source, lag) of a graph; 3,000 variables and 10 lags have 9e7
 
 
-def check_file(path: Path, most: int | None = None) -> None:
-    """Refuse what is no plain file, or one of more than `most` bytes; a folder is an OSError."""
+def check_file(path: Path) -> None:
+    """Refuse what is no plain file; a folder is an OSError."""
     handle = _opened(path)
     try:
-        _check(path, os.fstat(handle), most)
+        _check(path, os.fstat(handle), None)
     finally:
         os.close(handle)
 

@@ -190,10 +190,10 @@ def plain_rows(
     if roles.time is None and known.time is not None:
         roles = roles.model_copy(update={"time": _recognised_time(table, roles)})
     problems = Problems()
-    still = [c.column for c in known.changes if c.value is not None and c.column in table.names]
-    part = part_of(table, roles, [*variables, *still], origins[0], problems)
+    constant = [c.column for c in known.changes if c.value is not None and c.column in table.names]
+    part = part_of(table, roles, [*variables, *constant], origins[0], problems)
     problems.raise_if_any()
-    numbers = [name for name in (*variables, *still) if name not in roles.labels]
+    numbers = [name for name in (*variables, *constant) if name not in roles.labels]
     columns = []
     labels = {label.name: label for label in known.labels}
     for name in variables:
@@ -205,8 +205,8 @@ def plain_rows(
         else:
             cells = part.values[:, numbers.index(name)].astype(np.float64)
             columns.append(rate(cells, part.gaps) if name in asked.counter else cells)
-    apart = {name: part.values[:, numbers.index(name)].astype(np.float64) for name in still}
-    return np.stack(columns, axis=1), part.time, apart
+    constants = {name: part.values[:, numbers.index(name)].astype(np.float64) for name in constant}
+    return np.stack(columns, axis=1), part.time, constants
 
 
 def _checked(
