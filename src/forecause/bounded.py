@@ -39,6 +39,24 @@ def read_file(path: Path, most: int = LARGEST_TEXT) -> bytes:
         return file.read(about.st_size)
 
 
+def text_of(source: str | Path, opening: str) -> str:
+    """The text of a file; a string that begins with `opening` is taken as the text itself."""
+    if isinstance(source, str) and source.lstrip().startswith(opening):
+        return source
+    try:
+        return read_file(Path(source)).decode("utf-8-sig")
+    except InputError:
+        raise
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{str(source)!r} is not a text file in UTF-8 (byte {error.start + 1}); "
+            "is it the right file?"
+        ) from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"Cannot read {str(source)[:200]!r}: {reason}.") from error
+
+
 def parse_json(text: str, strict: bool = True) -> Any:
     """The content of a JSON document that fits into memory; if strict, of finite numbers alone."""
     parts = text.count(",") + 4 * (text.count("[") + text.count("{"))
