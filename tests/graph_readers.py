@@ -8,9 +8,10 @@ import re
 import networkx as nx
 import numpy as np
 
+from forecause.bounded import text_of
 from forecause.graph import LaggedGraph
 from forecause.graph.edge_table import CAUSE, edge_table, mirrored
-from forecause.graph.textfile import FORMULA, text_of
+from forecause.graph.export import FORMULA
 
 EDGE_COLUMNS = ("source", "target", "lag", "score")
 ESCAPED = re.compile("_x([0-9A-F]{4})_")

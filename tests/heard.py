@@ -6,21 +6,17 @@ from forecause.progress import Progress
 
 
 class Heard(Progress):
-    """Steps as (what, share), remarks and doubts as sentences, in their order."""
+    """Steps as (what, share), remarks as sentences, in their order."""
 
     def __init__(self) -> None:
         self.steps: list[tuple[str, float]] = []
         self.sentences: list[str] = []
-        self.doubts: list[str] = []
 
     def step(self, what: str, share: float) -> None:
         self.steps.append((what, share))
 
     def say(self, sentence: str) -> None:
         self.sentences.append(sentence)
-
-    def warn(self, sentence: str) -> None:
-        self.doubts.append(sentence)
 
     @property
     def stages(self) -> list[str]:

@@ -4,6 +4,12 @@ import numpy as np
 
 from forecause.data import Panel
 from forecause.data.windows import Window, Windows
+from forecause.regression.scan import InputGroups
+
+
+def single_inputs(count: int) -> InputGroups:
+    """Every one of so many columns is a candidate of its own and a number."""
+    return InputGroups(tuple(np.array([i]) for i in range(count)), np.ones(count, dtype=bool))
 
 
 def chain(rows: int = 2000, seed: int = 0) -> np.ndarray:

@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -169,6 +170,21 @@ def test_a_threshold_decides_the_result():
     assert len(usual.graph) == 1
     asked = fc.Config(thresholds={"edges": {"least_share": 1.0}})
     assert len(fc.discover(table, max_lag=1, forecaster="linear", config=asked).graph) == 0
+
+
+def test_a_threshold_of_reading_holds_for_every_table_that_the_run_reads(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"time": np.delete(np.arange(301), 100), "a": rng.normal(size=300)})
+    table = table.assign(b=rng.normal(size=300))
+    table.to_csv(tmp_path / "data.csv", index=False)
+    far = fc.Config(thresholds={"reading": {"gap_in_time": 3.0}})
+    usual, run = (
+        fc.discover(tmp_path / "data.csv", max_lag=1, forecaster="linear", config=config)
+        for config in (None, far)
+    )
+    assert (usual.data.windows, run.data.windows) == (298, 299)
+    again = fc.load(run.save(tmp_path / "run"))
+    assert len(again.panel_of().starts) == 1  # read again from the file, as the run read it
 
 
 def test_a_saved_threshold_that_no_longer_exists_is_left_out():

@@ -23,11 +23,11 @@ MOST_PARTS = 20_000_000  # numbers of a JSON document, a list counting as four
 MOST_CANDIDATES = 10**8  # (target, source, lag) of a graph; 3,000 variables and 10 lags have 9e7
 
 
-def check_file(path: Path, most: int | None = None) -> None:
-    """Refuse what is no plain file, or one of more than `most` bytes; a folder is an OSError."""
+def check_file(path: Path) -> None:
+    """Refuse what is no plain file; a folder is an OSError."""
     handle = _opened(path)
     try:
-        _check(path, os.fstat(handle), most)
+        _check(path, os.fstat(handle), None)
     finally:
         os.close(handle)
 
@@ -38,6 +38,24 @@ def read_file(path: Path, most: int = LARGEST_TEXT) -> bytes:
         about = os.fstat(file.fileno())
         _check(path, about, most)
         return file.read(about.st_size)
+
+
+def text_of(source: str | Path, opening: str) -> str:
+    """The text of a file; a string that begins with `opening` is taken as the text itself."""
+    if isinstance(source, str) and source.lstrip().startswith(opening):
+        return source
+    try:
+        return read_file(Path(source)).decode("utf-8-sig")
+    except InputError:
+        raise
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{str(source)!r} is not a text file in UTF-8 (byte {error.start + 1}); "
+            "is it the right file?"
+        ) from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"Cannot read {str(source)[:200]!r}: {reason}.") from error
 
 
 def parse_json(text: str, strict: bool = True) -> Any:

@@ -48,6 +48,22 @@ def write_whole(path: Path, content: bytes) -> None:
         file.write(content)
 
 
+def save_text(text: str, path: str | Path | None) -> str:
+    """Write `text` to `path` if one is given, whole or not at all; it is returned either way."""
+    if path is None:
+        return text
+    try:
+        write_whole(Path(path), text.encode("utf-8"))
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"A name holds {text[error.start]!r}, half of a character pair, which no file can "
+            "hold; rename it."
+        ) from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"Cannot write {str(path)[:200]!r}: {_reason(error)}.") from error
+    return text
+
+
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """The same for content that is written piece by piece."""

@@ -1,6 +1,6 @@
 """Progress: what long work tells whoever waits for it.
 
-A piece of work is given a `Progress` and calls three methods of it. The base class keeps silent;
+A piece of work is given a `Progress` and calls its methods. The base class keeps silent;
 the others show a bar in a terminal or a notebook, or write to Python's logging.
 """
 
@@ -35,9 +35,6 @@ class Progress:
     def say(self, sentence: str) -> None:
         """A remark, such as the time a run is expected to take."""
 
-    def warn(self, sentence: str) -> None:
-        """A reason for doubt that should not be overlooked."""
-
     def __enter__(self) -> Self:
         return self
 
@@ -57,7 +54,7 @@ QUIET = Progress()
 
 
 class LoggedProgress(Progress):
-    """Writes to the logger `forecause`: stages and remarks as INFO, doubts as WARNING.
+    """Writes stages and remarks to the logger `forecause`, as INFO.
 
     Examples
     --------
@@ -78,9 +75,6 @@ class LoggedProgress(Progress):
 
     def say(self, sentence: str) -> None:
         self.logger.info(sentence)
-
-    def warn(self, sentence: str) -> None:
-        self.logger.warning(sentence)
 
 
 class TerminalProgress(Progress):
@@ -112,15 +106,9 @@ class TerminalProgress(Progress):
         self.bar.update(self.tasks[what], completed=share)
 
     def say(self, sentence: str) -> None:
-        self._print(sentence, "dim")
-
-    def warn(self, sentence: str) -> None:
-        self._print(f"note: {sentence}", "yellow")
-
-    def _print(self, sentence: str, style: str) -> None:
         from rich.text import Text
 
-        self.bar.console.print(Text(sentence), style=style)
+        self.bar.console.print(Text(sentence), style="dim")
 
     def __enter__(self) -> Self:
         self.bar.start()

@@ -23,6 +23,7 @@ from pydantic import (
     model_validator,
 )
 
+from forecause.advice import Advice
 from forecause.bounded import parse_json
 from forecause.config.options import DataOptions
 from forecause.data.variables import Label
@@ -129,15 +130,6 @@ class SavedCausal(Saved):
         return self
 
 
-class SavedAdvice(Saved):
-    """An option that may help; see forecause.advice."""
-
-    option: StrictStr
-    value: Any
-    words: StrictStr
-    call: Literal["discover", "refine"]
-
-
 class SavedFinding(Saved):
     """What a diagnosis saw; of versions before 0.3 only the first four fields."""
 
@@ -149,7 +141,7 @@ class SavedFinding(Saved):
     gravity: Literal["note", "alert", "doubt"] = "alert"
     about: list[tuple[StrictStr | None, StrictStr | None, PositiveInt | None]] = []
     evidence: dict[StrictStr, FiniteFloat] = {}
-    advice: list[SavedAdvice] = []
+    advice: list[Advice] = []
 
     @model_validator(mode="after")
     def _is_whole(self) -> SavedFinding:

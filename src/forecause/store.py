@@ -34,13 +34,12 @@ from forecause.diagnostics.power import Power
 from forecause.diagnostics.regimes import Regimes
 from forecause.discovery import Discovery
 from forecause.errors import InputError
-from forecause.files import current, examine_output, write_folder
+from forecause.files import current, examine_output, save_text, write_folder
 from forecause.forecast.causal import Causal
 from forecause.forecast.members import rebuilt
 from forecause.graph.axes import labelled_together
 from forecause.graph.json_format import MOST_SCORES, parse_graph
 from forecause.graph.lagged import LaggedGraph
-from forecause.graph.textfile import save_text
 from forecause.report.page import read_report
 from forecause.seasons.course import TimeCourse
 

@@ -12,6 +12,7 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from rich.console import Console
 from torch.profiler import ProfilerActivity, profile
@@ -123,7 +124,7 @@ def main() -> None:
     parser.add_argument("--max-lag", type=int, default=5)
     parser.add_argument("--compile", action="store_true", help="only try torch.compile")
     asked = parser.parse_args()
-    peak = matmul_speed(1024, torch.float32)
+    peak = matmul_speed(1024, np.float32)
     show = Console(width=10_000).print
     show(f"{torch.get_num_threads()} threads, peak {peak / 1e9:.0f} GFLOP/s", markup=False)
     for kind, preset in CASES:

@@ -85,7 +85,8 @@ class Output:
 
 def write_table(table: pd.DataFrame, path: Path) -> None:
     """A table as CSV, whole or not at all; text that a spreadsheet would run is marked as text."""
-    from forecause.graph.textfile import no_formula, save_text
+    from forecause.files import save_text
+    from forecause.graph.export import no_formula
 
     def marked(cell: Any) -> Any:
         return no_formula(cell) if isinstance(cell, str) else cell

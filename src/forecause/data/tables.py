@@ -193,15 +193,15 @@ def plain_rows(
     if roles.time is None and known.time is not None:
         roles = roles.model_copy(update={"time": _recognised_time(table, roles)})
     problems = Problems()
-    still = [c.column for c in known.changes if c.value is not None and c.column in table.names]
-    part = part_of(table, roles, [*variables, *still], origins[0], problems)
+    constant = [c.column for c in known.changes if c.value is not None and c.column in table.names]
+    part = part_of(table, roles, [*variables, *constant], origins[0], problems)
     problems.raise_if_any()
     if len(part.series_names) > 1:
         raise InputError(
             f"The data given holds {len(part.series_names)} series, {part.series_names[0]} and "
             "others; an event is of one."
         )
-    numbers = [name for name in (*variables, *still) if name not in roles.labels]
+    numbers = [name for name in (*variables, *constant) if name not in roles.labels]
     columns = []
     labels = {label.name: label for label in known.labels}
     for name in variables:
@@ -213,11 +213,11 @@ def plain_rows(
         else:
             cells = part.values[:, numbers.index(name)].astype(np.float64)
             columns.append(rate(cells, part.gaps) if name in asked.counter else cells)
-    apart = {name: part.values[:, numbers.index(name)].astype(np.float64) for name in still}
+    constants = {name: part.values[:, numbers.index(name)].astype(np.float64) for name in constant}
     names = [name.rsplit(" / ", 1)[-1] for name in known.series_names]
     series_name = part.series_names[0].rsplit(" / ", 1)[-1]
     series = names.index(series_name) if series_name in names else len(names) - 1
-    return np.stack(columns, axis=1), part.time, apart, series
+    return np.stack(columns, axis=1), part.time, constants, series
 
 
 def _checked(

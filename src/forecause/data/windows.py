@@ -25,6 +25,9 @@ Single = npt.NDArray[np.float32]
 
 NO_ROWS: Index = np.empty(0, dtype=np.int64)
 
+# Shape of the model:
+STRETCHES = 20  # of time, that parts and samples are cut from
+
 # Time and memory:
 MOST_HELD = 2_000_000  # values of windows that are kept once drawn: 8 MB
 
@@ -225,7 +228,7 @@ class Windows:
             late[int(np.ceil(len(late) * (1 - held_out))) :] = True
         return self.at(np.flatnonzero(~late)), self.at(np.flatnonzero(late))
 
-    def interleaved(self, parts: int, blocks: int = 20) -> list[Windows]:
+    def interleaved(self, parts: int, blocks: int = STRETCHES) -> list[Windows]:
         """Disjoint parts, each of every parts-th of `blocks` stretches of time."""
         block = np.arange(len(self)) * blocks // max(len(self), 1)
         return [self.at(np.flatnonzero(block % parts == part)) for part in range(parts)]
@@ -236,13 +239,13 @@ class Windows:
             return self
         return self.at(np.sort(rng.choice(len(self), count, replace=False)))
 
-    def thin(self, count: int, pieces: int = 20) -> Windows:
+    def thin(self, count: int) -> Windows:
         """At most `count` windows: runs of neighbours, spread evenly over time, so that both short
         and long stretches of time can be compared."""
         if len(self) <= count:
             return self
-        length = count // pieces
-        first = np.linspace(0, len(self) - length, pieces).astype(np.int64)
+        length = count // STRETCHES
+        first = np.linspace(0, len(self) - length, STRETCHES).astype(np.int64)
         return self.at((first[:, None] + np.arange(length)).ravel())
 
 

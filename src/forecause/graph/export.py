@@ -18,11 +18,13 @@ import numpy.typing as npt
 
 from forecause.bounded import check_candidates
 from forecause.errors import InputError
+from forecause.files import save_text
 from forecause.graph.edge_table import CAUSE, Cell, edge_records, mirrored
 from forecause.graph.lagged import LaggedGraph
-from forecause.graph.textfile import no_formula, save_text
 
 MARK = re.compile("[-<ox+].[->ox+]")  # tigramite's links, such as --> o-> <-> x-x
+
+FORMULA = re.compile(r"'*\s*[=+\-@]")  # text that spreadsheets run, marked as text or not
 
 # Characters XML cannot hold are written as _xHHHH_, the way office documents do.
 NOT_XML = re.compile("[\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]|_(?=x[0-9A-F]{4})")
@@ -40,6 +42,11 @@ def to_csv(graph: LaggedGraph, path: str | Path | None = None) -> str:
         rows.append([no_formula(c) if isinstance(c, str) and n != "mark" else c for n, c in cells])
     lines = [",".join(_csv_cell(cell) for cell in row) for row in rows]
     return save_text("".join(f"{line}\n" for line in lines), path)
+
+
+def no_formula(text: str) -> str:
+    """Text that a spreadsheet would take for a formula, marked as text by a ' before it."""
+    return f"'{text}" if FORMULA.match(text) else text
 
 
 def to_networkx(graph: LaggedGraph) -> Any:

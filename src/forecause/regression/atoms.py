@@ -84,10 +84,6 @@ class Atom:
             np.asarray(np.prod(parts, axis=0)) if column in self.columns else np.zeros(len(inputs))
         )
 
-    def record(self) -> list[tuple[int, str, float, float]]:
-        """What a JSON file keeps of it: column, kind, rate and centre of every factor."""
-        return [(f.column, f.kind, f.rate, f.centre) for f in self.factors]
-
 
 def atom_of(*factors: Factor) -> Atom:
     """An atom whose factors stand in a fixed order, so that equal atoms compare equal."""

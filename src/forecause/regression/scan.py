@@ -56,12 +56,6 @@ class InputGroups:
     groups: tuple[Index, ...]
     curved: npt.NDArray[np.bool_]  # (input,) whether more than a line can be made of a column
 
-    @classmethod
-    def single(cls, inputs: int) -> InputGroups:
-        """Every one of `inputs` columns is a candidate of its own and a number."""
-        groups = tuple(np.array([i]) for i in range(inputs))
-        return cls(groups, np.ones(inputs, dtype=bool))
-
     @cached_property
     def tested(self) -> Index:
         """The columns that belong to a group, in order."""

@@ -16,13 +16,13 @@ from jinja2 import Environment, Template
 from markupsafe import Markup, escape
 
 from forecause._version import __version__
-from forecause.bounded import parse_json
+from forecause.bounded import parse_json, text_of
 from forecause.data.sampling import lag_text, sampling_text
 from forecause.diagnostics.finding import Gravity
 from forecause.errors import InputError
+from forecause.files import save_text
 from forecause.forecast.comparison import over_mean
 from forecause.graph.lagged import LaggedGraph, links_among
-from forecause.graph.textfile import save_text, text_of
 from forecause.report.content import FORMAT, graph_data, page_data
 from forecause.report.event import event_section
 from forecause.report.reproduction import commands

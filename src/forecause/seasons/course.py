@@ -218,8 +218,8 @@ def _find(
     if (asked.season, asked.trend) == ("none", "none") or not len(numeric):
         return tuple(terms)
     longest = max(range(len(terms)), key=lambda series: len(places[series]))
-    look = SeasonSearch(panel, places, shifts)
-    terms[longest] = look.terms(longest, asked.season, asked.trend)
+    search = SeasonSearch(panel, places, shifts)
+    terms[longest] = search.terms(longest, asked.season, asked.trend)
     cycles = terms[longest].cycles
     for series, own in enumerate(terms):
         if series == longest or not own.rows:
@@ -229,7 +229,7 @@ def _find(
             terms[series] = replace(own, cycles=tuple(replace(c, parts=0) for c in kept))
         else:
             periods = [cycle.period for cycle in kept]  # none of them is no season
-            terms[series] = look.terms(series, periods, asked.trend)
+            terms[series] = search.terms(series, periods, asked.trend)
     return tuple(terms)
 
 

@@ -145,8 +145,8 @@ def with_short_cycle(
 
 def with_cycle(tests: PieceTests, terms: TimeTerms, cycle: Cycle) -> TimeTerms:
     """Add a cycle, with as many harmonics as there is evidence for, growing if it grows."""
-    held = np.column_stack([_beside(tests, terms), _levels(tests, cycle)])
-    cycle = _sized(tests, cycle, held)
+    given = np.column_stack([_beside(tests, terms), _levels(tests, cycle)])
+    cycle = _sized(tests, cycle, given)
     terms = replace(terms, cycles=(*terms.cycles, cycle))
     return replace(terms, cycles=(*terms.cycles[:-1], _grown(tests, cycle, terms)))
 
@@ -217,33 +217,33 @@ def _still_seen(tests: PieceTests, terms: TimeTerms, cycle: Cycle) -> bool:
     return tests.wave_p_value(orders, beside) < level
 
 
-def _sized(tests: PieceTests, cycle: Cycle, held: Array) -> Cycle:
+def _sized(tests: PieceTests, cycle: Cycle, given: Array) -> Cycle:
     """The cycle with as many harmonics as there is evidence for beside other terms."""
     most = int(min(MOST_HARMONICS, cycle.period // 2))
     highest = min(LEAST_HARMONICS, most)
     time = np.arange(tests.rows, dtype=np.float64)
     level = thresholds().seasons.level / MOST_HARMONICS
     for order in range(1, most + 1):
-        if tests.wave_p_value([order / cycle.period], held) < level:
+        if tests.wave_p_value([order / cycle.period], given) < level:
             highest = max(highest, order)
-        held = np.column_stack([held, *waves(order / cycle.period, time)])
-    return replace(cycle, harmonics=max(highest, _sharpest(tests, cycle, held)))
+        given = np.column_stack([given, *waves(order / cycle.period, time)])
+    return replace(cycle, harmonics=max(highest, _sharpest(tests, cycle, given)))
 
 
-def _sharpest(tests: PieceTests, cycle: Cycle, held: Array) -> int:
+def _sharpest(tests: PieceTests, cycle: Cycle, given: Array) -> int:
     """The highest harmonic beyond the usual ones that any variable shows, 0 without one."""
     shown = tests.rows // thresholds().seasons.rows_per_harmonic
     most = int(min(SHARPEST, (cycle.period - 1) // 2, shown))
-    clear = _clear_orders(tests, cycle.period, np.arange(MOST_HARMONICS + 1, most + 1), held)
+    clear = _clear_orders(tests, cycle.period, np.arange(MOST_HARMONICS + 1, most + 1), given)
     return int(clear.max(initial=0))
 
 
-def _clear_orders(tests: PieceTests, period: float, orders: Orders, held: Array) -> Orders:
+def _clear_orders(tests: PieceTests, period: float, orders: Orders, given: Array) -> Orders:
     """Those harmonics that any variable shows; they hardly overlap, so each is tested alone."""
     if not len(orders):
         return orders
     angles = 2 * np.pi * np.arange(tests.rows)[:, None] * orders / period
-    both = tests.each_t_value(np.hstack([np.cos(angles), np.sin(angles)]), held) ** 2
+    both = tests.each_t_value(np.hstack([np.cos(angles), np.sin(angles)]), given) ** 2
     f_values = both.reshape(tests.variables, 2, -1).mean(1)
     p_values = fdtrc(2, tests.rows - 3 * tests.own_lags, f_values.max(0))
     return np.asarray(orders[p_values * f_values.size < thresholds().seasons.level])

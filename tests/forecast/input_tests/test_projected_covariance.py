@@ -16,6 +16,7 @@ from forecause.forecast.input_tests.projected_covariance import (
     time_folds,
 )
 from forecause.regression.scan import InputGroups
+from systems import single_inputs
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -56,7 +57,7 @@ def test_a_network_finds_a_product_and_nothing_else() -> None:
     target = inputs[:, 0] * inputs[:, 1] + 0.5 * noise(2000, 1, seed=1)[:, 0]
     folds = time_folds(np.arange(2000), 2)
     fitted = [[trained_network(inputs[f.train], target[f.train])] for f in folds]
-    found = candidate_evidence(inputs, target[:, None], folds, fitted, InputGroups.single(6))
+    found = candidate_evidence(inputs, target[:, None], folds, fitted, single_inputs(6))
     assert (found.p_values[0, :2] < 1e-6).all()
     assert (found.p_values[0, 2:] > 0.01).all()
     assert found.relevance[0, :2].min() > 5 * found.relevance[0, 2:].max()
@@ -69,7 +70,7 @@ def test_p_values_of_inputs_without_effect_are_not_too_small() -> None:
         target = np.prod(inputs[:, :2], axis=1) + noise(800, 1, seed + 100)[:, 0]
         own = [np.zeros(0, dtype=np.int64)]
         found = learned_evidence(
-            inputs, target[:, None], InputGroups.single(8), own, np.arange(len(inputs)), 1
+            inputs, target[:, None], single_inputs(8), own, np.arange(len(inputs)), 1
         )
         assert (found.evidence.p_values[0, :2] < 1e-3).all()
         p_values.append(found.evidence.p_values[0, 2:])
@@ -120,7 +121,7 @@ def test_copies_of_a_missed_function_do_not_hide_it() -> None:
     target = wave + 0.3 * noise(rows, 1, seed=2)[:, 0]
     own = [np.zeros(0, dtype=np.int64)]
     found = learned_evidence(
-        inputs, target[:, None], InputGroups.single(4), own, np.arange(len(inputs)), 1
+        inputs, target[:, None], single_inputs(4), own, np.arange(len(inputs)), 1
     )
     assert (found.evidence.p_values[0, :2] < 1e-6).all()
     assert (found.evidence.p_values[0, 2:] > 0.001).all()
