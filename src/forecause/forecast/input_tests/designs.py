@@ -44,13 +44,13 @@ class Designs:
 
         def widened(rows: Single) -> Single:
             end = past + past * (KNOTS - 1)  # of the terms
-            found = np.empty((len(rows), rows.shape[1] + past * (KNOTS - 1)), dtype=np.float32)
-            found[:, :past], found[:, end:] = rows[:, :past], rows[:, past:]
+            wide = np.empty((len(rows), rows.shape[1] + past * (KNOTS - 1)), dtype=np.float32)
+            wide[:, :past], wide[:, end:] = rows[:, :past], rows[:, past:]
             for start in range(0, len(rows), BATCH):
                 given = rows[start : start + BATCH, :past].astype(np.float64)
                 terms = self._terms(given, column)
-                found[start : start + BATCH, past:end] = terms.reshape(len(given), -1)
-            return found
+                wide[start : start + BATCH, past:end] = terms.reshape(len(given), -1)
+            return wide
 
         return [Sample(tuple(map(widened, s.rows)), s.columns) for s in samples]
 

@@ -71,10 +71,10 @@ class LearnedEvidence:
     @property
     def verdicts(self) -> list[Verdict]:
         """Which p-values decide about each target."""
-        clear, found = thresholds().tests.clear_gain, list[Verdict]()
+        clear, verdicts = thresholds().tests.clear_gain, list[Verdict]()
         for gain, rich in zip(self.gain, self.is_rich, strict=True):
-            found.append("closed form" if not rich else "learner" if gain > clear else "both")
-        return found
+            verdicts.append("closed form" if not rich else "learner" if gain > clear else "both")
+        return verdicts
 
     def decided_by(self, target: int, closed_form: str) -> str:
         """What a target keeps, given the closed form that it would keep without a learner."""

@@ -237,8 +237,8 @@ class _Answers:
             assert self._asked is not None
             self.progress.step(TESTING, len(self._effects) / self.groups)
             others = [self._forecast(inputs) for inputs in view.replaced(group)]
-            found = self._asked[1] - np.mean(others, axis=0)
-            self._effects[group] = found.astype(np.float32)
+            effect = self._asked[1] - np.mean(others, axis=0)
+            self._effects[group] = effect.astype(np.float32)
         return self._effects[group].astype(np.float64)
 
     def _forecast(self, inputs: Array) -> Array:
