@@ -4,8 +4,7 @@ import numpy as np
 
 import forecause as fc
 from fitted import fit_forecaster
-from forecause.forecast.dictionary import searched
-from forecause.regression import scan
+from forecause.forecast.dictionary_search import AdditiveModels, DictionarySearch
 from systems import single_inputs, windows_of
 
 
@@ -25,7 +24,10 @@ def test_its_forecast_is_that_of_the_search_it_came_from():
     inputs = latest_first.reshape(len(batch), -1).astype(np.float64)
     lags = [np.array([v, v + 4]) for v in range(4)]
     targets = batch.target.astype(np.float64)
-    found = searched(inputs, targets, single_inputs(8), lags, scan.LEVEL).models()
+    search = DictionarySearch(AdditiveModels(inputs, targets, single_inputs(8)), lags)
+    search.look()
+    search.scan_target_minus_own_past()
+    found = search.models()
     expected = np.stack([one.predict(inputs) for one in found], axis=1)
     forecast = model.forecast(batch)
     np.testing.assert_allclose(forecast, expected, atol=1e-3)

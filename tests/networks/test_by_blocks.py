@@ -6,7 +6,7 @@ import pytest
 import forecause as fc
 from forecause.data.windows import Windows
 from forecause.forecast.forecaster import FitData, squared_errors
-from forecause.networks import by_blocks
+from forecause.networks import several_trainings
 
 SETTINGS = fc.MLP(hidden=8).trained_with(max_steps=300, look_every=20, learning_rate=3e-4)
 
@@ -29,12 +29,12 @@ def losses(model, windows):
 
 def test_forecasts_are_as_good_as_those_of_all_targets_together(windows, monkeypatch):
     together = losses(trained(windows), windows)
-    monkeypatch.setattr(by_blocks, "TARGETS_TOGETHER", 3)
+    monkeypatch.setattr(several_trainings, "TARGETS_TOGETHER", 3)
     np.testing.assert_allclose(losses(trained(windows), windows), together, rtol=0.1)
 
 
 def test_a_block_learns_the_same_whatever_the_other_targets_have_to_beat(windows, monkeypatch):
-    monkeypatch.setattr(by_blocks, "TARGETS_TOGETHER", 3)
+    monkeypatch.setattr(several_trainings, "TARGETS_TOGETHER", 3)
     hard = np.full(7, 10.0)
     hard[:3] = 0.0  # nobody can beat that, so the first block gives up
     stopped = trained(windows, to_beat=lambda w: np.broadcast_to(hard, (len(w), 7)))
@@ -45,4 +45,4 @@ def test_a_block_learns_the_same_whatever_the_other_targets_have_to_beat(windows
 
 
 def test_few_targets_stay_together(windows):
-    assert not by_blocks.trains_by_blocks(trained(windows).module)
+    assert not several_trainings.trains_by_blocks(trained(windows).module)

@@ -13,7 +13,7 @@ from forecause.networks.mlp_and_cnn import MLPModel
 from forecause.networks.network import Network, NetworkModule, TensorWindow
 from forecause.networks.paper_transformers import VectorTransformerModel
 from forecause.networks.settings import MLP, SPARSITIES, TrainingSettings, VectorTransformer
-from forecause.networks.sparsity import Penalty, learn_sparsely
+from forecause.networks.several_trainings import Penalty, learn_sparsely
 from systems import windows_of
 from tensors import drawn
 

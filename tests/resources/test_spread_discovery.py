@@ -14,7 +14,7 @@ from forecause.config import Config
 from forecause.data import scratch
 from forecause.errors import InputError
 from forecause.method import Run, run_method
-from forecause.networks import by_blocks
+from forecause.networks import several_trainings
 from forecause.regression import screen
 from forecause.resources import fitting
 from forecause.resources.over_ray import RayHelpers
@@ -109,7 +109,7 @@ class TestNetworks:
         self.assert_spread(ray, asked, "_remote_fit", tmp_path / "dead")
 
     def test_blocks_of_targets(self, ray, tmp_path, monkeypatch):
-        monkeypatch.setattr(by_blocks, "TARGETS_TOGETHER", 2)
+        monkeypatch.setattr(several_trainings, "TARGETS_TOGETHER", 2)
         monkeypatch.setattr(fitting, "TARGETS_TOGETHER", 2)
         self.assert_spread(ray, {"forecaster": self.MLP}, "_of_block", tmp_path / "dead")
 

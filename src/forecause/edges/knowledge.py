@@ -40,8 +40,8 @@ class Rule:
     @classmethod
     def parse(cls, text: str) -> Rule:
         """Read one rule."""
-        found = LAGS.search(text)
-        sides = ARROW.split(text[: found.start()] if found else text)
+        lags = LAGS.search(text)
+        sides = ARROW.split(text[: lags.start()] if lags else text)
         if len(sides) != 3 or not all(side.strip() for side in sides):
             raise InputError(
                 f"Cannot read the rule {text!r}: expected 'SOURCE -> TARGET' or "
@@ -49,7 +49,7 @@ class Rule:
             )
         first, arrow, second = (side.strip() for side in sides)
         source, target = (first, second) if arrow == "->" else (second, first)
-        return cls(text, source, target, _lags(found.group(1)) if found else None)
+        return cls(text, source, target, _lags(lags.group(1)) if lags else None)
 
     def pairs(self, variables: Sequence[str]) -> list[tuple[int, int]]:
         """(target, source) places that the rule is about."""
@@ -72,13 +72,13 @@ class Rule:
         if name in variables:
             return [list(variables).index(name)]
         literal = name.replace("[", "[[]").replace("?", "[?]")  # only * is a wildcard
-        found = [i for i, variable in enumerate(variables) if fnmatchcase(variable, literal)]
-        if not found:
+        matches = [i for i, variable in enumerate(variables) if fnmatchcase(variable, literal)]
+        if not matches:
             raise InputError(
                 f"The rule {self.text!r} names {name!r}, which is not a variable; there are "
                 f"{', '.join(variables)}."
             )
-        return found
+        return matches
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class Knowledge:
         """The edges that must be there; a rule against what is allowed is an InputError."""
         variables = allowed["target"].values.tolist()
         first_lag, max_lag = int(allowed["lag"][0]), int(allowed["lag"][-1])
-        found = []
+        required = []
         for rule in self.require:
             rule.check_lags(max_lag)
             for target, source in rule.pairs(variables):
@@ -135,8 +135,8 @@ class Knowledge:
                     continue
                 if not free or (rule.lags is not None and len(free) < len(wanted)):
                     raise InputError(f"The edge {rule.text!r} is both required and forbidden.")
-                found.append(Required(target, source, tuple(free), rule.lags is not None))
-        return found
+                required.append(Required(target, source, tuple(free), rule.lags is not None))
+        return required
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,10 +208,10 @@ def _chosen(rule: Rule, first_lag: int, max_lag: int) -> list[int]:
 
 def _lags(text: str) -> tuple[range, ...]:
     """Ranges, which are never listed: `1-99999999999` is as short as `1-2`."""
-    found = []
+    spans = []
     for part in text.split(","):
         low, _, high = (end.strip() for end in part.partition("-"))
         if max(len(low), len(high)) > MOST_DIGITS:
             raise InputError(f"A rule names a lag of {max(len(low), len(high))} digits.")
-        found.append(range(int(low), int(high or low) + 1))
-    return tuple(found)
+        spans.append(range(int(low), int(high or low) + 1))
+    return tuple(spans)

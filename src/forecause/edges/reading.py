@@ -173,11 +173,11 @@ def _over_domains(whole: xr.Dataset, parts: Sequence[xr.Dataset], windows: Windo
     )
 
 
-def _with_score(found: xr.Dataset, context: ReadingContext) -> xr.Dataset:
+def _with_score(statistics: xr.Dataset, context: ReadingContext) -> xr.Dataset:
     """Where tests choose the edges, a `score` to rank candidates by beside their relevance."""
     if not context.options.tested:
-        return found
-    return found.assign(score=rules.discounted(found["relevance"], found["p_value"]))
+        return statistics
+    return statistics.assign(score=rules.discounted(statistics["relevance"], statistics["p_value"]))
 
 
 def choose_edges(statistics: Statistics, context: ReadingContext) -> LaggedGraph:
@@ -259,11 +259,11 @@ def _relevance(
     most = max(1, int(min(most, forecaster.read_windows) * context.effort))
     sample = windows.sample(most, np.random.default_rng(context.seed))
     readout = context.options.readout
-    found = relevance(forecaster, sample, readout, context.progress)
+    read = relevance(forecaster, sample, readout, context.progress)
     if parts:
-        found["relevance"] = cross_fitted(parts, sample, readout, context.progress)
+        read["relevance"] = cross_fitted(parts, sample, readout, context.progress)
     candidates = context.candidates
-    return found.where(candidates.allowed, 0.0) if candidates.some_forbidden else found
+    return read.where(candidates.allowed, 0.0) if candidates.some_forbidden else read
 
 
 def _tests(
@@ -299,34 +299,36 @@ def _statistics(
     return _with_score(read.assign(tested), context)
 
 
-def _graph(found: xr.Dataset, decided_by: tuple[str, ...], context: ReadingContext) -> LaggedGraph:
+def _graph(
+    statistics: xr.Dataset, decided_by: tuple[str, ...], context: ReadingContext
+) -> LaggedGraph:
     """Choose the edges by their statistics, and give each its details."""
-    scores = found.get("score", found["relevance"])
-    chosen = _chosen(found, context.options, context.fdr)
+    scores = statistics.get("score", statistics["relevance"])
+    chosen = _chosen(statistics, context.options, context.fdr)
     chosen = chosen & context.candidates.allowed
     chosen = with_required(chosen, scores, context.candidates.required)
     details: dict[str, xr.DataArray] = {
-        "effect": found["effect"],
-        "sign": found["effect"].copy(data=_signs(found["effect"].values)),
-        "share": rules.target_shares(found["relevance"]),
-        "confidence": 1 - found["q_value"],
-        **{name: found[name] for name in EDGE_DETAILS},
+        "effect": statistics["effect"],
+        "sign": statistics["effect"].copy(data=_signs(statistics["effect"].values)),
+        "share": rules.target_shares(statistics["relevance"]),
+        "confidence": 1 - statistics["q_value"],
+        **{name: statistics[name] for name in EDGE_DETAILS},
     }
-    if "doubtful" in found:
-        details["doubtful"] = found["doubtful"].astype(bool)
+    if "doubtful" in statistics:
+        details["doubtful"] = statistics["doubtful"].astype(bool)
     graph = LaggedGraph.from_scores(scores, chosen, details)
     by = decided_by if context.options.tested else (context.options.select,) * len(decided_by)
-    who = dict(zip(found["target"].values.tolist(), by, strict=True))
+    who = dict(zip(statistics["target"].values.tolist(), by, strict=True))
     return replace(graph, edges=graph.edges.assign(decided_by=graph.edges["target"].map(who)))
 
 
-def _chosen(found: xr.Dataset, options: EdgeOptions, fdr: float) -> xr.DataArray:
-    scores = found["relevance"]
+def _chosen(statistics: xr.Dataset, options: EdgeOptions, fdr: float) -> xr.DataArray:
+    scores = statistics["relevance"]
     ranked = scores
     if options.by != "score":
-        ranked = found["mean_rank"]
+        ranked = statistics["mean_rank"]
     if options.by == "rank/sd":  # a rank that hardly varies between windows counts more
-        ranked = ranked / found["sd_rank"].clip(min=LEAST_SD)
+        ranked = ranked / statistics["sd_rank"].clip(min=LEAST_SD)
     match options.select:
         case "top-k":
             return rules.top_k(ranked, options.k or 1)
@@ -335,8 +337,8 @@ def _chosen(found: xr.Dataset, options: EdgeOptions, fdr: float) -> xr.DataArray
         case "uniform":
             return rules.uniform(scores)
         case "auto" | "fdr":
-            least = found.get("least_share", thresholds().edges.least_share)
-            return rules.false_discovery(scores, found["q_value"], fdr, least)
+            least = statistics.get("least_share", thresholds().edges.least_share)
+            return rules.false_discovery(scores, statistics["q_value"], fdr, least)
 
 
 def _signs(effect: Array) -> Index:

@@ -67,8 +67,8 @@ def accepted_share(q_values: Array, fdr: float, if_weak: float) -> float:
     choice itself does not draw false edges in.
     """
     between = q_values[~np.eye(len(q_values), dtype=bool)]
-    found, firm = (between <= fdr).sum(), (between <= thresholds().edges.firm_q).sum()
-    return if_weak if firm < thresholds().edges.firm_share * found else fdr
+    passing, firm = (between <= fdr).sum(), (between <= thresholds().edges.firm_q).sum()
+    return if_weak if firm < thresholds().edges.firm_share * passing else fdr
 
 
 def discounted(relevance: xr.DataArray, p_values: xr.DataArray) -> xr.DataArray:

@@ -29,13 +29,13 @@ def summary_edges(windows: Windows, p_values: xr.DataArray, allowed: xr.DataArra
     adjusted for pairs; self-links and links between variables apart.
     """
     of_lags = p_values.values  # (target, source, lag)
-    found = _of_lags_alone(of_lags)
+    of_pairs = _of_lags_alone(of_lags)
     one_domain = len(windows.panel.domain_names) < 2
-    if windows.inputs <= MANY_INPUTS and one_domain and np.isfinite(found).any():
-        found = _with_joint_tests(windows, found, allowed)
+    if windows.inputs <= MANY_INPUTS and one_domain and np.isfinite(of_pairs).any():
+        of_pairs = _with_joint_tests(windows, of_pairs, allowed)
     names = [str(name) for name in p_values["source"].values]
-    adjusted = link_q_values(found)
-    shown = np.isfinite(found)
+    adjusted = link_q_values(of_pairs)
+    shown = np.isfinite(of_pairs)
     if shown.sum() > MOST_PAIRS:
         shown &= adjusted <= LEAST_Q
     target, source = np.nonzero(shown)
@@ -43,7 +43,7 @@ def summary_edges(windows: Windows, p_values: xr.DataArray, allowed: xr.DataArra
         {
             "source": [names[s] for s in source],
             "target": [names[t] for t in target],
-            "p": found[target, source],
+            "p": of_pairs[target, source],
             "q": adjusted[target, source],
         }
     )
@@ -52,13 +52,13 @@ def summary_edges(windows: Windows, p_values: xr.DataArray, allowed: xr.DataArra
 
 def _of_lags_alone(of_lags: Array) -> Array:
     """(target, source) from (target, source, lag); NaN where no lag was tested."""
-    found = np.full(of_lags.shape[:2], np.nan)
+    of_pairs = np.full(of_lags.shape[:2], np.nan)
     tested = np.isfinite(of_lags).sum(2)
     for count in np.unique(tested[tested > 0]).tolist():
         own = of_lags[tested == count]  # (pair, lag)
         of_tested = own[np.isfinite(own)].reshape(-1, count)
-        found[tested == count] = cauchy_combination(of_tested.T, np.full(count, 1 / count))
-    return found
+        of_pairs[tested == count] = cauchy_combination(of_tested.T, np.full(count, 1 / count))
+    return of_pairs
 
 
 def _with_joint_tests(windows: Windows, of_lags: Array, allowed: xr.DataArray) -> Array:
@@ -93,11 +93,11 @@ class SummaryTests:
     def joint_p_values(self) -> Array:
         """P-values (target column, source) of all lags together; NaN where none is allowed."""
         shape = len(self.lagged.allowed), self.lagged.inputs.variables
-        found = np.full(shape, np.nan)
+        p_values = np.full(shape, np.nan)
         for target, source in np.ndindex(*shape):
             if len(self._lags(target, source)):
-                found[target, source] = self.joint(target, source)
-        return found
+                p_values[target, source] = self.joint(target, source)
+        return p_values
 
     def joint(self, target: int, source: int) -> float:
         """P-value that all lags of a source together add nothing for one target column."""

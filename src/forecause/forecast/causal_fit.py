@@ -23,7 +23,13 @@ from forecause.data.windows import Windows
 from forecause.forecast.additive import Additive
 from forecause.forecast.causal import MOST_RESIDUALS, CausalForecaster
 from forecause.forecast.dictionary import Dictionary
-from forecause.forecast.forecaster import FitData, Forecaster, ForecasterSettings, residuals_of
+from forecause.forecast.forecaster import (
+    LEAST_NOISE,
+    FitData,
+    Forecaster,
+    ForecasterSettings,
+    residuals_of,
+)
 from forecause.forecast.linear import Linear
 from forecause.forecast.products import Products
 from forecause.forecast.refit import (
@@ -138,7 +144,7 @@ class Refit:
             errors = residuals_of(learner, self.windows.at(places)).values
             for column in columns:
                 names[column] = learner.label
-                learner.noise_variance[column] = max(losses[column], 1e-6)
+                learner.noise_variance[column] = max(losses[column], LEAST_NOISE)
                 inner = max(float(np.sqrt(np.mean(errors[:, column] ** 2))), 1e-12)
                 larger = max(np.sqrt(losses[column]) / inner, 1.0)  # it has seen these windows
                 residuals[:, column] = errors[:, column] * larger
@@ -150,26 +156,26 @@ class Refit:
     def _closed(self, rows: Rows, forms: Collection[str]) -> tuple[dict[str, Candidate], list[str]]:
         """Lines and splines on the causes, by their labels, and which one each column has."""
         domains = len(self.causes.in_domain)
-        found = []
+        candidates = []
         for kind in (Linear, Additive):
             if kind.kind not in forms:
                 continue
             settings = with_labels(kind(), self.windows)
             for known in (0, domains) if domains else (0,):
                 own = settings.model_copy(update={"domains": known})
-                found.append(closed_form_on(own, rows, self.causes, self.windows.shape))
-        places = simplest(found, self.windows.panel.coding, self.windows.scale.mean)
-        labels = [one.model.label for one in found]
-        return dict(zip(labels, found, strict=True)), [labels[i] for i in places]
+                candidates.append(closed_form_on(own, rows, self.causes, self.windows.shape))
+        places = simplest(candidates, self.windows.panel.coding, self.windows.scale.mean)
+        labels = [one.model.label for one in candidates]
+        return dict(zip(labels, candidates, strict=True)), [labels[i] for i in places]
 
     def _learners(self) -> list[ForecasterSettings]:
         """What is tried beside lines and splines."""
         if len(self.windows) < thresholds().choice.least_to_learn or not self.joint:
             return []
-        found: list[ForecasterSettings] = [Dictionary(), Trees()]
+        learners: list[ForecasterSettings] = [Dictionary(), Trees()]
         if any(places := self._multiplied()):
-            found.insert(0, Products(places=places))
-        return [*found, self.network] if self.network else found
+            learners.insert(0, Products(places=places))
+        return [*learners, self.network] if self.network else learners
 
     def _multiplied(self) -> tuple[tuple[int, ...], ...]:
         """The causes (target,) whose products are tried: those of joint columns, if few."""

@@ -11,16 +11,13 @@ from typing import ClassVar, get_args
 
 import numpy as np
 
-from forecause.arrays import Array, Floats, Index, Single
+from forecause.arrays import Floats, Index, Single
 from forecause.config import PLAIN_READOUTS
 from forecause.forecast.dictionary_search import (
     MOST_ATOMS,
     AdditiveModels,
     DictionaryFit,
     DictionarySearch,
-    basic_scans,
-    extra_pair_scans,
-    extra_triple_scans,
 )
 from forecause.forecast.forecaster import (
     ENOUGH_WINDOWS,
@@ -158,9 +155,10 @@ class DictionaryModel(Forecaster):
                 np.tile(curved, self.max_lag)[columns],
             )
             lags = [np.flatnonzero(columns % self.n_variables == t) for t in own.tolist()]
-            search = searched(
-                inputs[:, columns], targets[:, own], groups, lags, self.settings.level
-            )
+            additive = AdditiveModels(inputs[:, columns], targets[:, own], groups)
+            search = DictionarySearch(additive, lags, self.settings.level)
+            search.look()
+            search.scan_target_minus_own_past()
             # beside rivals that hold lines and splines, functions of several inputs alone count
             models = search.models() if fit_data.to_beat is None else search.quick_models()
             for target, model in zip(own.tolist(), models, strict=True):
@@ -183,14 +181,3 @@ class DictionaryModel(Forecaster):
             for number, factor in enumerate(atom.factors):
                 row = [int(columns[factor.column]), 1 + KINDS.index(factor.kind)]
                 self.factors[target, place, number] = [*row, factor.rate, factor.centre]
-
-
-def searched(
-    inputs: Array, targets: Array, groups: InputGroups, own_lags: list[Index], level: float
-) -> DictionarySearch:
-    """What all scans find for every target, in inputs (row, input) and targets (row, target)."""
-    search = DictionarySearch(AdditiveModels(inputs, targets, groups), own_lags, level)
-    search.look(basic_scans())
-    search.scan_target_minus_own_past(extra_pair_scans())
-    search.scan_target_minus_own_past(extra_triple_scans(), only_rich=True)
-    return search

@@ -17,7 +17,7 @@ from forecause.arrays import Array, Index, Mask
 from forecause.config.thresholds import thresholds
 from forecause.forecast.input_tests.projected_covariance import Predictor
 from forecause.regression import scan
-from forecause.regression.atoms import Atom, Factor, Kind, atom_of, atom_values
+from forecause.regression.atoms import Atom, Factor, atom_of, atom_values
 from forecause.regression.least_squares import KnownFeatures, ridge
 from forecause.regression.moments import Moments
 from forecause.regression.sample import stretches
@@ -35,29 +35,6 @@ SATURATION = 3.0  # rate of the tanh that stands in for a step
 
 ScanOf = Callable[[Array, Index], scan.Scan]
 """Makes a scan of inputs (row, input) for functions of some columns."""
-
-
-def basic_scans() -> list[ScanOf]:
-    """Waves of single inputs, products of two and of three lines and bends."""
-    return [
-        scan.WaveScan,
-        partial(scan.PairScan, functions=scan.PLAIN),
-        lambda inputs, columns: scan.TripleScan(inputs, columns, _plain_of(len(columns))),
-    ]
-
-
-def _plain_of(columns: int) -> tuple[tuple[Kind, float], ...]:
-    return scan.PLAIN if columns <= scan.FEW_COLUMNS else scan.PLAIN[:1]
-
-
-def extra_pair_scans() -> list[ScanOf]:
-    """Products of two waves, steps or lines: what usually misleads the basic scans."""
-    return [partial(scan.PairScan, functions=scan.WAVES_AND_STEPS)]
-
-
-def extra_triple_scans() -> list[ScanOf]:
-    """Products of three waves: costly, so only for targets that follow some atom already."""
-    return [partial(scan.TripleScan, functions=waves) for waves in scan.WAVE_TRIPLES]
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,15 +167,29 @@ class DictionarySearch:
         self.additive = additive
         self.searches = [_Search(additive, t, own, level) for t, own in enumerate(own_lags)]
 
-    def look(self, scans: Sequence[ScanOf]) -> None:
-        """Look for atoms in the residuals."""
+    def look(self) -> None:
+        """Look in the residuals for waves of single inputs, and for products of two and of three
+        lines and bends."""
+        columns = len(self.additive.candidates.scanned)
+        of_three = scan.PLAIN if columns <= scan.FEW_COLUMNS else scan.PLAIN[:1]
+        scans: list[ScanOf] = [
+            scan.WaveScan,
+            partial(scan.PairScan, functions=scan.PLAIN),
+            partial(scan.TripleScan, functions=of_three),
+        ]
         self._run(self.searches, scans, lambda search: (search.residual, search.known))
 
-    def scan_target_minus_own_past(self, scans: Sequence[ScanOf], only_rich: bool = False) -> None:
+    def scan_target_minus_own_past(self) -> None:
         """Look in the target less its own past: other inputs may carry a noisy copy of what drives
-        it, and the residual then holds nothing of it any more."""
-        searches = [s for s in self.searches if s.atoms or not only_rich]
-        self._run(searches, scans, lambda search: search.less_own_past())
+        it, and the residual then holds nothing of it any more.
+
+        Products of two waves, steps or lines, which usually mislead the first look; those of three
+        waves are costly, so only for targets that follow some atom already.
+        """
+        pairs: list[ScanOf] = [partial(scan.PairScan, functions=scan.WAVES_AND_STEPS)]
+        self._run(self.searches, pairs, _Search.less_own_past)
+        triples: list[ScanOf] = [partial(scan.TripleScan, functions=f) for f in scan.WAVE_TRIPLES]
+        self._run([s for s in self.searches if s.atoms], triples, _Search.less_own_past)
 
     def _run(
         self,

@@ -99,14 +99,14 @@ class Smoothing:
         damping = self.rates[2]
         ahead = np.cumsum(damping ** np.arange(1, steps + 1)[:, None], axis=0)  # (step, column)
         wanted = {int(row): place for place, row in enumerate(origins)}
-        found = np.empty((len(origins), steps, history.shape[1]))
+        paths = np.empty((len(origins), steps, history.shape[1]))
         for row in range(int(origins.max()) + 1):
             if row in wanted:
                 own = state.season[(row + np.arange(steps)) % self.season]
-                found[wanted[row]] = state.level + ahead * state.slope + own
+                paths[wanted[row]] = state.level + ahead * state.slope + own
             if row < len(history):
                 state.follow(history[row], row, self.rates)
-        return found
+        return paths
 
     def _errors(self, history: Array) -> list[Array]:
         """One row ahead, (choice, column) for every row."""
@@ -178,9 +178,11 @@ class OwnChanges:
                 continue
             terms = values[rows[:, None] - lags[1:]] - values[rows - 1][:, None]
             scale = terms.std(0) + 1e-12 * size
-            found = ridge_by_blocks(terms / scale, change / size, Linear().ridges).coefficients
-            constant[column] = found[0] * size
-            weights[:, column] = found[1:] * size / scale
+            coefficients = ridge_by_blocks(
+                terms / scale, change / size, Linear().ridges
+            ).coefficients
+            constant[column] = coefficients[0] * size
+            weights[:, column] = coefficients[1:] * size / scale
         return cls(lags, weights, constant)
 
     def paths(self, history: Array, origins: Index, steps: int) -> Array:

@@ -330,7 +330,11 @@ class Forecaster(ABC):
 
     def load_state(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over what `state` of a forecaster with the same settings gave."""
-        _check_names(state, self.state(), self.kind)
+        expected = self.state()
+        if missing := [name for name in expected if name not in state]:
+            raise ValueError(f"the array {missing[0]} of the {self.kind} is missing")
+        if unknown := [name for name in state if name not in expected]:
+            raise ValueError(f"the {self.kind} has no array {unknown[0]}")
         for name in ("noise_variance", "allowed", *self.state_names):
             own = np.asarray(getattr(self, name))
             if state[name].shape != own.shape:
@@ -360,15 +364,6 @@ class Forecaster(ABC):
         return sum(values.size for values in self.state().values())
 
 
-def _check_names(given: Mapping[str, Any], expected: Mapping[str, Any], kind: str) -> None:
-    for name in expected:
-        if name not in given:
-            raise ValueError(f"the array {name} of the {kind} is missing")
-    for name in given:
-        if name not in expected:
-            raise ValueError(f"the {kind} has no array {name}")
-
-
 def squared_errors(forecaster: Forecaster, windows: Windows) -> Floats:
     """Squared error of every window and target, (window, target)."""
 
@@ -393,25 +388,23 @@ def over_windows(windows: Windows, measure: Callable[[Window], Floats]) -> Float
     return np.concatenate([measure(batch) for batch in windows.batches(MOST_AT_ONCE)])
 
 
-def _as_forecast(_step: int, forecast: Floats) -> Floats:
-    return forecast
-
-
 def roll(
     forecaster: Forecaster,
     past: Floats,
     steps: int,
-    following: Callable[[int, Floats], Floats] = _as_forecast,
+    following: Callable[[int, Floats], Floats] | None = None,
     domain: Index | None = None,
 ) -> Floats:
     """past (case, max_lag, column) -> (case, step, column); the domain (case,) stays as it is.
 
-    `following` maps a step and its forecast (case, column) to what is taken to happen.
+    `following` maps a step and its forecast (case, column) to what is taken to happen, which is the
+    forecast by default.
     """
     rows = []
     with np.errstate(over="ignore", invalid="ignore"):  # an unstable model runs away
         for step in range(steps):
-            row = following(step, forecaster(past, domain=domain))
+            row = forecaster(past, domain=domain)
+            row = row if following is None else following(step, row)
             past = np.concatenate([past[:, 1:], row[:, None]], axis=1)
             rows.append(row)
     return np.stack(rows, axis=1)

@@ -38,9 +38,7 @@ class Member(Settings):
 
     def build(self, shape: tuple[int, int]) -> Forecaster:
         """The forecaster, unfitted."""
-        spec = ForecasterSpec.named(self.kind)(**self.settings)
-        assert isinstance(spec, ForecasterSettings)
-        return spec.build(shape)
+        return _named(self.kind, self.settings).build(shape)
 
 
 class OfMembers(Forecaster):

@@ -20,7 +20,7 @@ from forecause.forecast.forecaster import (
     Rules,
 )
 from forecause.forecast.input_tests.closed_form import closed_form_tests
-from forecause.forecast.input_tests.designs import KNOTS
+from forecause.forecast.input_tests.designs import KNOTS, line_and_bend
 from forecause.forecast.input_tests.protocol import InputTests, TestRequest
 from forecause.regression.moments import BATCH, Moments, cross_validated
 from forecause.regression.sample import BLOCKS
@@ -164,9 +164,8 @@ class ProductsModel(Forecaster):
 
     def _factors(self, terms: Array, places: Index) -> Array:
         """Line and bend of every place, (window, place * 2)."""
-        slope = self.slope[places % self.n_variables]
-        bend = terms[..., 1] - slope * terms[..., 0]
-        return np.stack([terms[..., 0], bend], axis=2).reshape(len(terms), -1)
+        factors = line_and_bend(terms, self.slope[places % self.n_variables])
+        return factors.reshape(len(terms), -1)
 
     @staticmethod
     def _flat(past: Floats) -> Floats:

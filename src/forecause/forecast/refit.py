@@ -20,7 +20,7 @@ from forecause.data.streams import MOST_NUMBERS, past_and_targets
 from forecause.data.variables import Variables
 from forecause.data.windows import Windows
 from forecause.forecast.additive import Additive, AdditiveModel
-from forecause.forecast.forecaster import MANY_INPUTS, Forecaster
+from forecause.forecast.forecaster import LEAST_NOISE, MANY_INPUTS, Forecaster
 from forecause.forecast.linear import Linear, LinearModel
 from forecause.forecast.members import ByDomain
 from forecause.graph.axes import by_step
@@ -196,7 +196,7 @@ def noise_variance(left_out: Array) -> Array:
     known = ~np.isnan(left_out)
     total = np.where(known, left_out, 0.0) ** 2
     count = known.sum(0)
-    return np.where(count > 0, np.maximum(total.sum(0) / np.maximum(count, 1), 1e-6), 1.0)
+    return np.where(count > 0, np.maximum(total.sum(0) / np.maximum(count, 1), LEAST_NOISE), 1.0)
 
 
 def _fill_in(model: Forecaster, rows: Rows, left_out: Array, domain: int | None = None) -> None:
@@ -206,8 +206,8 @@ def _fill_in(model: Forecaster, rows: Rows, left_out: Array, domain: int | None 
         model.knots = _knots(rows, model.settings.knots).astype(np.float32)
     columns = range(model.n_variables)
     work = 2.0 * len(rows) * float(model.allowed.sum()) ** 2 / len(columns) ** 2
-    found = shared(partial(_regressed, model, rows, domain), columns, work)
-    for column, (regression, kept, own) in zip(columns, found, strict=True):
+    regressions = shared(partial(_regressed, model, rows, domain), columns, work)
+    for column, (regression, kept, own) in zip(columns, regressions, strict=True):
         if regression is None:
             continue
         places = np.flatnonzero(model.allowed[column])

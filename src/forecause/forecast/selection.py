@@ -258,13 +258,14 @@ def candidates(
     heads = HEADS_OF_AUTO if options.head == "auto" else (options.head,)
     tried: list[ForecasterSettings] = []
     for settings in specs_tried(options, windows):
-        own_heads = heads if len(settings.head_names) > 1 else ("mse",)
+        has_heads = len(settings.head_names) > 1
         together = options.forecaster == "auto" and settings.closed_form and domains
-        for head in own_heads:
+        for head in heads if has_heads else ("mse",):
             for known in (0, domains) if together else (domains,):
-                changes = {"domains": known}
-                head_change = {"head": head} if len(settings.head_names) > 1 else {}
-                tried.append(settings.model_copy(update=changes | head_change))
+                changes: dict[str, object] = {"domains": known}
+                if has_heads:
+                    changes["head"] = head
+                tried.append(settings.model_copy(update=changes))
     return tried
 
 

@@ -17,6 +17,7 @@ from forecause.networks.training import Trained
 
 SHARPER = 3.0  # times PyTorch's usual first weights of queries and keys
 QUIETER = 0.5  # times those of what a block adds
+VALUE_SIZE = 0.3  # of a vector token's first weights against the embedding of its step
 TOKENS_PER_PASS = 1600  # whose activations stay in a processor's cache
 
 
@@ -188,9 +189,6 @@ class DeepTransformerModel(Trained):
         return out.unflatten(1, (-1, self.n_variables))
 
 
-QUIET = 0.3  # size of a value's first weights against the embedding of its step
-
-
 class VectorTransformerModel(Trained):
     """A token holds all variables of one step and sees its own and earlier steps; the last one
     gives the forecast of every variable.
@@ -205,7 +203,7 @@ class VectorTransformerModel(Trained):
         super().__init__(shape, settings, settings.head)
         steps, p, width = self.max_lag, self.n_variables, settings.width
         # LayerNorm would wipe out a token that is mostly its values, so the embeddings dominate.
-        self.value = nn.Parameter(torch.randn(steps, p, width) * QUIET / p**0.5)
+        self.value = nn.Parameter(torch.randn(steps, p, width) * VALUE_SIZE / p**0.5)
         self.time = nn.Parameter(torch.randn(steps, width))
         self.domain = nn.Parameter(torch.randn(self.domains, width))
         self.blocks = nn.ModuleList(Block(steps, settings.block) for _ in range(settings.layers))

@@ -18,11 +18,10 @@ from forecause.data.windows import Window, Windows
 from forecause.errors import InputError, TrainingError
 from forecause.forecast.forecaster import FitData
 from forecause.networks import distributed
-from forecause.networks.by_blocks import train_by_blocks
 from forecause.networks.distributed import Ranks
 from forecause.networks.network import NetworkModule, TensorWindow, over_windows
 from forecause.networks.settings import TrainedSettings, TrainingSettings
-from forecause.networks.sparsity import Penalty, learn_sparsely
+from forecause.networks.several_trainings import Penalty, learn_sparsely, train_by_blocks
 from forecause.regression.p_values import clearly_better
 from forecause.work_sharing import threads_for
 

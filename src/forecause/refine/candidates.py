@@ -40,11 +40,11 @@ class Pair:
 
 def check_variables(panel: Panel, graph: LaggedGraph) -> None:
     """The data must be those of the graph, variable by variable."""
-    found = panel.coding.variables
-    if found != graph.variables:
+    given = panel.coding.variables
+    if given != graph.variables:
         raise InputError(
             f"The data must have the graph's variables {list(graph.variables)} in this order, "
-            f"found {list(found)}; give the table that the graph was discovered from."
+            f"found {list(given)}; give the table that the graph was discovered from."
         )
 
 
@@ -91,14 +91,14 @@ def _by_variable(correlation: Array, p_values: Array, panel: Panel) -> tuple[Arr
     if not panel.labels:
         return correlation, p_values
     slices = panel.coding.slices
-    found, p = (np.zeros((len(slices), len(slices))) for _ in range(2))
+    strongest, p = (np.zeros((len(slices), len(slices))) for _ in range(2))
     for i, own in enumerate(slices):
         for j, other in enumerate(slices):
             part = p_values[own, other]
             best = np.unravel_index(part.argmin(), part.shape)
-            found[i, j] = correlation[own, other][best]
+            strongest[i, j] = correlation[own, other][best]
             p[i, j] = min(float(part[best]) * part.size, 1.0)
-    return found, p
+    return strongest, p
 
 
 def _residuals(panel: Panel, graph: LaggedGraph) -> Residuals:

@@ -3,7 +3,7 @@ import pytest
 import statsmodels.api as sm
 from scipy import stats
 
-from forecause.forecast.input_tests.variance import variance_p_values
+from forecause.forecast.input_tests.kept import variance_p_values
 from systems import chain, windows_of
 
 

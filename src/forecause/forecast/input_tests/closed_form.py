@@ -69,8 +69,8 @@ def closed_form_tests(request: TestRequest, kinds: Sequence[ClosedForm] = EVERY)
         for target, kind in kept.items()
         if kind == "products"
     }
-    found = InputTests.of_columns(inputs, every.p_values, stability, kept)
-    return replace(found, products=products)
+    tests = InputTests.of_columns(inputs, every.p_values, stability, kept)
+    return replace(tests, products=products)
 
 
 class ClosedForms:
@@ -244,13 +244,13 @@ class ClosedForms:
         """Share of resamples of each target column's model with p <= level, which the columns of
         a label share."""
         levels = level / np.array([self.inputs.tests(v) for v in self.inputs.coding.of_column])
-        found = np.zeros_like(self.p_values)
+        resampled = np.zeros_like(self.p_values)
         for one in {id(one): one for one in self.tested.values()}.values():
             shares = one.tests.stability(levels[one.targets], DRAWS, np.random.default_rng(0))
             for place, target in enumerate(one.targets):
                 if self.tested[target] is one:
-                    found[target, one.inputs] = shares[place]
-        return found
+                    resampled[target, one.inputs] = shares[place]
+        return resampled
 
     def _plausible(self, p_values: Array, most: int) -> Index:
         """The inputs with the smallest p-values, in their own order."""
@@ -286,10 +286,12 @@ class ClosedForms:
         for held in self.held:
             if held.holds(design, targets, early):
                 return held.part(design, targets)
-        found = [Moments.summed(batches_of_sample(part, design, targets)) for part in (early, late)]
+        moments = [
+            Moments.summed(batches_of_sample(part, design, targets)) for part in (early, late)
+        ]
         if design.is_plain and len(design.inputs) == self.p_values.shape[1]:
-            self.held.append(_Held(design, targets, early, found))
-        return found
+            self.held.append(_Held(design, targets, early, moments))
+        return moments
 
     def _enough(self, most: int, design: Design) -> tuple[Sample, Sample]:
         """Early and late windows, at most so many or half of that, so that fits share them; never

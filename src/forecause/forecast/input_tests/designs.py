@@ -44,13 +44,13 @@ class Designs:
 
         def widened(rows: Single) -> Single:
             end = past + past * (KNOTS - 1)  # of the terms
-            found = np.empty((len(rows), rows.shape[1] + past * (KNOTS - 1)), dtype=np.float32)
-            found[:, :past], found[:, end:] = rows[:, :past], rows[:, past:]
+            wide = np.empty((len(rows), rows.shape[1] + past * (KNOTS - 1)), dtype=np.float32)
+            wide[:, :past], wide[:, end:] = rows[:, :past], rows[:, past:]
             for start in range(0, len(rows), BATCH):
                 given = rows[start : start + BATCH, :past].astype(np.float64)
                 terms = self._terms(given, column)
-                found[start : start + BATCH, past:end] = terms.reshape(len(given), -1)
-            return found
+                wide[start : start + BATCH, past:end] = terms.reshape(len(given), -1)
+            return wide
 
         return [Sample(tuple(map(widened, s.rows)), s.columns) for s in samples]
 
@@ -100,10 +100,7 @@ class Designs:
         looked, terms = self._terms_of(places)
 
         def features(values: Array) -> Array:
-            own = terms(values)
-            line = own[..., 0]
-            bend = own[..., 1] - self.slope[column] * line
-            return _flat(np.stack([line, bend], axis=2))[:, kept]
+            return _flat(line_and_bend(terms(values), self.slope[column]))[:, kept]
 
         return Design(looked, features, groups_of(owner[of_place], len(inputs)), inputs)
 
@@ -129,6 +126,12 @@ class Designs:
         """Standardised spline terms (window, place, term) of places of these columns."""
         terms = spline_terms(values, self.knots[column])
         return (terms - self.mean[column]) / self.sd[column]
+
+
+def line_and_bend(terms: Array, slope: Array) -> Array:
+    """What is multiplied of places, (window, place, 2): the line, and the first bend without what
+    the line explains of it, which is `slope` (place,); terms (window, place, term)."""
+    return np.stack([terms[..., 0], terms[..., 1] - slope * terms[..., 0]], axis=2)
 
 
 def _flat(values: Array) -> Array:

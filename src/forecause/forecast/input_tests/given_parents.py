@@ -81,7 +81,7 @@ class TargetTests:
 
     def group_p_values(self, given: Index, groups: Sequence[Index]) -> Array:
         """P-value that each group of features adds nothing to the features given, (group,)."""
-        found = np.ones(len(groups))
+        p_values = np.ones(len(groups))
         factor = np.asarray(np.linalg.cholesky(self.gram[np.ix_(given, given)]), dtype=np.float64)
         outcome = _lower_solved(factor, self.cross[given, None])[:, 0]
         left = self.square - float(outcome @ outcome)
@@ -95,8 +95,8 @@ class TargetTests:
             own = _lower_solved(factor, self.gram[np.ix_(given, members.ravel())])
             explained = self._explained(members, own, outcome).clip(0, left)
             noise = np.maximum(left - explained, np.finfo(float).tiny) / freedom
-            found[places] = fdtrc(size, freedom, explained / size / noise)
-        return found
+            p_values[places] = fdtrc(size, freedom, explained / size / noise)
+        return p_values
 
     def p_values(self, given: Index, inputs: Sequence[int]) -> Array:
         """P-values of inputs given some features: of the line and of the spline, combined."""
@@ -113,14 +113,14 @@ class TargetTests:
     def given_parents(self, model: Model, inputs: Iterable[int]) -> Array:
         """P-values of inputs given the parents, a parent's given the other ones."""
         every = list(inputs)
-        found = np.ones(len(every))
+        p_values = np.ones(len(every))
         outside = [k for k, i in enumerate(every) if i not in model.bent]
         if outside:
-            found[outside] = self.p_values(model.features(), [every[k] for k in outside])
+            p_values[outside] = self.p_values(model.features(), [every[k] for k in outside])
         for k, i in enumerate(every):
             if i in model.bent:
-                found[k] = self.p_values(model.features(without=i), [i])[0]
-        return found
+                p_values[k] = self.p_values(model.features(without=i), [i])[0]
+        return p_values
 
     def select_parents(self, allowed: Index, always: Sequence[int] = ()) -> Model:
         """Forward selection with a look back after every step; `always` stay in the model."""
@@ -220,12 +220,12 @@ class ConditionalTests:
     @cached_property
     def models(self) -> list[Model]:
         """The plausible parents of every target column; its own last value is always one."""
-        found = []
+        models = []
         for target, allowed in enumerate(self.allowed):
             own = own_last_value(self.inputs, target)
             always = [own] if allowed[own] else []
-            found.append(self.tests_of(target).select_parents(np.flatnonzero(allowed), always))
-        return found
+            models.append(self.tests_of(target).select_parents(np.flatnonzero(allowed), always))
+        return models
 
     def p_values(self) -> Array:
         """P-values (target column, input); NaN where an input is not allowed."""
@@ -240,18 +240,18 @@ class ConditionalTests:
     def _p_values(self, target: int, share: float) -> Array:
         """P-values of one target column, (input,), in the model of its plausible parents."""
         tests, model = self.tests_of(target, share), self.models[target]
-        found = np.full(self.allowed.shape[1], np.nan)
+        p_values = np.full(self.allowed.shape[1], np.nan)
         candidates = np.flatnonzero(self.allowed[target])
-        found[candidates] = tests.given_parents(model, candidates.tolist())
-        promising = candidates[found[candidates] < thresholds().tests.confirm_level].tolist()
+        p_values[candidates] = tests.given_parents(model, candidates.tolist())
+        promising = candidates[p_values[candidates] < thresholds().tests.confirm_level].tolist()
         if not promising:
-            return found
+            return p_values
         robust = [self._robust(tests, target, model, candidate) for candidate in promising]
-        found[promising] = robust
+        p_values[promising] = robust
         if self.has_rows_for_all(target):
             given_all = self._given_all(tests, target, model, promising)
-            found[promising] = self.confirmed(target, np.array(robust), given_all)
-        return found
+            p_values[promising] = self.confirmed(target, np.array(robust), given_all)
+        return p_values
 
     def has_rows_for_all(self, target: int) -> bool:
         """Whether the lines of all inputs of a target can be fitted at once."""
@@ -293,15 +293,17 @@ class ConditionalTests:
         outcome = self.outcome(target)[:, None]
         hc3 = wald_p_values(self.features[:, every], outcome, len(every), 1)[0]
         robust = dict(zip(every.tolist(), hc3.tolist(), strict=True))
-        found = np.ones((2, len(candidates)))
+        line_and_curve = np.ones((2, len(candidates)))
         for place, candidate in enumerate(candidates):
             others = [own for i, own in lines.items() if i != candidate]
             given = np.unique(np.concatenate([model.features(without=candidate), *others]))
             kinds = [lines[candidate], tests.terms.curves[candidate]]
-            found[:, place] = tests.group_p_values(given, kinds)
+            line_and_curve[:, place] = tests.group_p_values(given, kinds)
             if not model.bent.get(candidate) and len(lines[candidate]) == 1:
-                found[0, place] = max(found[0, place], robust[lines[candidate][0]])
-        return tests.combined(found)
+                line_and_curve[0, place] = max(
+                    line_and_curve[0, place], robust[lines[candidate][0]]
+                )
+        return tests.combined(line_and_curve)
 
     def _robust(self, tests: TargetTests, target: int, model: Model, candidate: int) -> float:
         """The p-value of an input given the parents, with errors that allow for unequal variance

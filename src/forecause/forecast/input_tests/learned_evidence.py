@@ -19,9 +19,6 @@ from forecause.forecast.dictionary_search import (
     AdditiveModels,
     DictionaryFit,
     DictionarySearch,
-    basic_scans,
-    extra_pair_scans,
-    extra_triple_scans,
 )
 from forecause.forecast.input_tests.projected_covariance import (
     Evidence,
@@ -74,10 +71,10 @@ class LearnedEvidence:
     @property
     def verdicts(self) -> list[Verdict]:
         """Which p-values decide about each target."""
-        clear, found = thresholds().tests.clear_gain, list[Verdict]()
+        clear, verdicts = thresholds().tests.clear_gain, list[Verdict]()
         for gain, rich in zip(self.gain, self.is_rich, strict=True):
-            found.append("closed form" if not rich else "learner" if gain > clear else "both")
-        return found
+            verdicts.append("closed form" if not rich else "learner" if gain > clear else "both")
+        return verdicts
 
     def decided_by(self, target: int, closed_form: str) -> str:
         """What a target keeps, given the closed form that it would keep without a learner."""
@@ -133,23 +130,14 @@ def learned_evidence(
 
 
 def _fit_to(common: tuple[Array, Array, InputGroups, Sequence[Index]], rows: Index) -> FoldFits:
+    """All learners, on some rows of inputs (row, input) and targets (row, target)."""
     inputs, targets, candidates, own_lags = common
-    return fit_fold(inputs[rows], targets[rows], candidates, own_lags)
-
-
-def fit_fold(
-    inputs: Array,
-    targets: Array,
-    candidates: InputGroups,
-    own_lags: Sequence[Index],
-) -> FoldFits:
-    """All learners on inputs (row, input) and targets (row, target)."""
+    inputs, targets = inputs[rows], targets[rows]
     additive = AdditiveModels(inputs, targets, candidates)
     search = DictionarySearch(additive, own_lags)
-    search.look(basic_scans())
+    search.look()
     plain = search.models()
-    search.scan_target_minus_own_past(extra_pair_scans())
-    search.scan_target_minus_own_past(extra_triple_scans(), only_rich=True)
+    search.scan_target_minus_own_past()
     extended = search.models()
     predictors = _stacked(extended, inputs, targets)
     before = list(predictors)  # the extra scans

@@ -122,10 +122,10 @@ class _Part:
         explained = -2 * np.log(np.maximum(waves, 1e-300)) / len(errors)
         own = self.learned.evidence.relevance
         is_wave = waves < thresholds().tests.wave_p
-        found = np.where(is_wave, own + explained * errors.var(0)[:, None], own)
-        total = np.maximum(found.sum(1), 1e-300)
+        energies = np.where(is_wave, own + explained * errors.var(0)[:, None], own)
+        total = np.maximum(energies.sum(1), 1e-300)
         return np.asarray(
-            found * (np.maximum(self.known, thresholds().tests.least_known) / total)[:, None]
+            energies * (np.maximum(self.known, thresholds().tests.least_known) / total)[:, None]
         )
 
     @property
@@ -145,8 +145,8 @@ class _Part:
         is_judged = np.array([verdict == "learner" for verdict in learned.verdicts])
         # of those that both decide
         usual = np.where(share > bounds.least_share, 0.0, bounds.least_share)
-        found = np.where(is_judged[:, None], least[:, None], usual)
-        return np.asarray(np.where(learned.waves < thresholds().tests.wave_p, 0.0, found))
+        shares = np.where(is_judged[:, None], least[:, None], usual)
+        return np.asarray(np.where(learned.waves < thresholds().tests.wave_p, 0.0, shares))
 
     def doubtful(self, edges: Mask) -> Mask:
         """Which edges (target, group) may be due to what the learner misses.

@@ -79,14 +79,14 @@ class Layout:
 
     def shifted(self, members: tuple[int, ...], lag: int) -> tuple[int, ...] | None:
         """The same inputs, `lag` steps earlier; None if they lie outside the window."""
-        found = []
+        columns = []
         for column in members:
             same = self.variable == self.variable[column]
             places = np.flatnonzero(same & (self.lag == self.lag[column] + lag))
             if not len(places):
                 return None
-            found.append(int(places[0]))
-        return tuple(found)
+            columns.append(int(places[0]))
+        return tuple(columns)
 
 
 class Misfit:
@@ -146,13 +146,13 @@ class Misfit:
 
     def doubtful(self, edges: Mask) -> Mask:
         """Which of the edges (target, input) that were found may be due to a misfit."""
-        found = np.zeros_like(edges)
+        doubted = np.zeros_like(edges)
         for target, column in zip(*np.nonzero(edges), strict=True):
             source = int(self.layout.variable[column])
             if source != target:
                 copied = self._is_copy(self.missed[target], int(column))
-                found[target, column] = copied or self._is_shared(source, target, int(column))
-        return found
+                doubted[target, column] = copied or self._is_shared(source, target, int(column))
+        return doubted
 
     def _is_copy(self, missed: Missed | None, column: int) -> bool:
         """Whether an input carries what a target's learner misses."""
@@ -192,15 +192,15 @@ def _suspicious_sets(inputs: Array, left: Array, columns: Index) -> list[list[tu
     pairs = scan.PairScan(inputs, columns, PAIR_FUNCTIONS)(left)
     triples = [scan.TripleScan(inputs, columns, f)(left) for f in TRIPLE_FUNCTIONS]
     fours = _best_fours(inputs, left, columns)
-    found = []
+    sets = []
     for target in range(left.shape[1]):
         best = list(dict.fromkeys(tuple(sorted(p.atom.columns)) for p in pairs[target]))
         best = best[:PAIRS_TRIED]
         proposals = [p for t in triples for p in t[target]]
         if proposals:
             best.append(max(proposals, key=lambda p: p.z).atom.columns)
-        found.append([*best, *fours[target]])
-    return found
+        sets.append([*best, *fours[target]])
+    return sets
 
 
 def _best_fours(inputs: Array, left: Array, columns: Index) -> list[list[tuple[int, ...]]]:
@@ -214,14 +214,14 @@ def _best_fours(inputs: Array, left: Array, columns: Index) -> list[list[tuple[i
     pairs = np.array(list(combinations(range(len(columns)), 2)))
     products = signs[:, pairs[:, 0]] * signs[:, pairs[:, 1]]
     usable = pairs[:, 1][:, None] < pairs[:, 0]  # each four once, in order
-    found = []
+    fours = []
     for target in range(left.shape[1]):
         e = (left[rows, target] - left[rows, target].mean()).astype(np.float32)
         z = np.abs(products.T @ (products * e[:, None]))
         first, second = divmod(int(np.where(usable, z, 0).argmax()), len(pairs))
         members = columns[[*pairs[first], *pairs[second]]]
-        found.append([tuple(int(c) for c in members)])
-    return found
+        fours.append([tuple(int(c) for c in members)])
+    return fours
 
 
 class _Judge:
@@ -250,8 +250,8 @@ class _Judge:
         """Correlation and z-value with the learner's errors (row,), and the forecast of them."""
         r = self._rest(errors[self.judge])
         neighbours = self._rest(errors[self.search][self.near].mean(1))
-        found = [(*_correlation_and_z(g, r), g) for g in (self.ridge, neighbours)]
-        return max(found, key=lambda one: _strength(one[0], one[1]))
+        forecasts = [(*_correlation_and_z(g, r), g) for g in (self.ridge, neighbours)]
+        return max(forecasts, key=lambda one: _strength(one[0], one[1]))
 
     def _rest(self, values: Array) -> Array:
         """Values (row,) less what cubics of the members and of the own past explain."""

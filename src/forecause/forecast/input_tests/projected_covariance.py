@@ -127,9 +127,9 @@ def candidate_evidence(
     each = parallel_map(_of_target, common, range(shape[0]))
     if any(one.for_all_targets for own in predictors for one in own):
         each = map(partial(_of_target, common), range(shape[0]))
-    for target, found in enumerate(each):
-        statistics[target], relevance[target], sums[target] = found.of_groups
-        for view, left in zip(views, found.errors, strict=True):
+    for target, of_one in enumerate(each):
+        statistics[target], relevance[target], sums[target] = of_one.of_groups
+        for view, left in zip(views, of_one.errors, strict=True):
             errors[view.fold.test, target] = left
     p_values = np.where(relevance > 0, ndtr(-statistics), 1.0)
     return Evidence(p_values, relevance, errors, sums)
@@ -302,8 +302,8 @@ class _TargetTest:
     def energy(self, group: int) -> float:
         """Mean of h_c^2; 0 for a candidate that makes no difference."""
         if group not in self._energies:
-            found = float((self.effect(group) ** 2).mean())
-            self._energies[group] = found if found > SMALLEST_ENERGY else 0.0
+            energy = float((self.effect(group) ** 2).mean())
+            self._energies[group] = energy if energy > SMALLEST_ENERGY else 0.0
         return self._energies[group]
 
     def products(self, group: int, rich: bool) -> tuple[Array, Array]:

@@ -48,11 +48,11 @@ from forecause.forecast.input_tests.protocol import (
     TestRequest,
     by_group,
 )
-from forecause.forecast.input_tests.variance import SMALLEST
 from forecause.progress import QUIET, Progress
 from forecause.regression.p_values import gain_over_blocks
 
 MOST_NUMBERS = 100_000_000  # effects held at once
+LEAST_SQUARE = 1e-4  # error, relative to its mean, below which its logarithm is not trusted
 BATCH = 1024
 TESTING = "testing the forecaster's inputs"
 
@@ -189,7 +189,7 @@ def _log_squares(errors: Array) -> Array:
     """Errors (row, target) as logarithms of their squares; tiny ones do not count as minus
     infinity."""
     squares = errors**2
-    return np.asarray(np.log(squares + SMALLEST * np.maximum(squares.mean(0), 1e-300)))
+    return np.asarray(np.log(squares + LEAST_SQUARE * np.maximum(squares.mean(0), 1e-300)))
 
 
 def _of_either(mean: Evidence, spread: Evidence) -> Evidence:
@@ -237,8 +237,8 @@ class _Answers:
             assert self._asked is not None
             self.progress.step(TESTING, len(self._effects) / self.groups)
             others = [self._forecast(inputs) for inputs in view.replaced(group)]
-            found = self._asked[1] - np.mean(others, axis=0)
-            self._effects[group] = found.astype(np.float32)
+            effect = self._asked[1] - np.mean(others, axis=0)
+            self._effects[group] = effect.astype(np.float32)
         return self._effects[group].astype(np.float64)
 
     def _forecast(self, inputs: Array) -> Array:
