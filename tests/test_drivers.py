@@ -4,15 +4,20 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import forecause as fc
+from forecause.forecast.foreign import Foreign
 from systems import chain
 
+LINKS = {("a", "b", 1), ("b", "c", 2)}
 TREES = HistGradientBoostingRegressor(max_iter=40, max_leaf_nodes=8, random_state=0)
 
 
@@ -141,6 +146,15 @@ def test_discover_takes_one_and_a_saved_run_does_without_it(tmp_path):
         ({"model": Ridge(), "forbid": "a -> b"}, "forbid does not go with it"),
         ({"fit": None, "predict": lambda past: past, "select": "fdr"}, "cannot be fitted again"),
         ({"fit": lambda p, t: 0, "predict": lambda m, past: past}, "shape .window, variable."),
+        (
+            {"fit": lambda p, t: 0, "predict": lambda m, past: past[:, 0] * np.nan},
+            "no finite number",
+        ),
+        ({"fit": lambda p, t: p["a"], "predict": lambda m, past: past}, "failed on windows"),
+        ({"fit": lambda p, t: 0}, "functions in its place"),
+        ({"model": Ridge(), "fit": lambda p, t: 0}, "functions in its place"),
+        ({"model": LogisticRegression()}, "LogisticRegression is a classifier"),
+        ({"model": Ridge}, "such as Ridge.., not its class"),
     ],
 )
 def test_mistakes_are_told(asked, message):
@@ -150,10 +164,100 @@ def test_mistakes_are_told(asked, message):
         fc.drivers(model, table, max_lag=2, **asked)
 
 
-def test_a_darts_model_is_refitted_on_windows():
-    pytest.importorskip("darts", reason="darts is not installed")
+@pytest.mark.parametrize(
+    "model",
+    [
+        MultiOutputRegressor(Ridge()),
+        make_pipeline(StandardScaler(), MultiOutputRegressor(Ridge())),
+        GridSearchCV(Ridge(), {"alpha": [0.1, 1.0]}),
+        TransformedTargetRegressor(Ridge()),
+    ],
+    ids=["multi", "pipeline", "search", "transformed"],
+)
+def test_what_wraps_a_regressor_is_a_regressor(model):
+    table = pd.DataFrame(chain(300), columns=list("abc"))
+    assert edges_of(fc.drivers(model, table, max_lag=2).drivers) >= LINKS
+
+
+def test_one_model_of_all_targets_has_the_importances_of_one_for_each():
+    table = pd.DataFrame(chain(300), columns=list("abc"))
+    one, each = (fc.drivers(m, table, 2) for m in (MultiOutputRegressor(Ridge()), Ridge()))
+    pd.testing.assert_frame_equal(one.table, each.table)
+
+
+def darts_models(kind):
     from darts.models import LinearRegressionModel
 
+    lags = {"lags": 2} if kind == "all in one series" else {"lags": 2, "lags_past_covariates": 2}
+    return LinearRegressionModel(**lags)
+
+
+@pytest.mark.parametrize("kind", ["all in one series", "past covariates"])
+def test_a_darts_model_forecasts_what_darts_forecasts(kind):
+    darts = pytest.importorskip("darts", reason="darts is not installed")
+    past, target = windows(chain(200), 2)
+    ours = Foreign(darts_models(kind)).adapter()
+    told = ours.predict(ours.fit(past, target, 0), past[-1:])[0]
+    values = chain(200).astype(np.float32)
+    for place in range(3):
+        model = darts_models(kind)
+        own = values if kind == "all in one series" else values[:, [place]]
+        more = {}
+        if kind == "past covariates":
+            others = np.delete(values, place, axis=1)
+            more = {"past_covariates": darts.TimeSeries.from_values(others)}
+        series = darts.TimeSeries.from_values(own)
+        model.fit(series, **more)
+        expected = model.predict(1, series[:-1], **more).values()[0]
+        assert told[place] == pytest.approx(expected[place % len(expected)], abs=1e-4)
+
+
+def test_a_darts_model_has_drivers():
+    pytest.importorskip("darts", reason="darts is not installed")
+    table = pd.DataFrame(chain(200), columns=list("abc"))
+    assert edges_of(fc.drivers(darts_models("all in one series"), table, 2).drivers) >= LINKS
+
+
+@pytest.mark.filterwarnings("ignore")  # those of lightning about workers and checkpoints
+def test_a_neuralforecast_model_has_drivers():
+    pytest.importorskip("neuralforecast", reason="neuralforecast is not installed")
+    from neuralforecast.models import MLP, TSMixer
+
+    quiet = {"enable_progress_bar": False, "logger": False, "enable_model_summary": False}
     table = pd.DataFrame(chain(300), columns=list("abc"))
-    found = fc.drivers(LinearRegressionModel(lags=2), table, max_lag=2)
-    assert {("a", "b", 1), ("b", "c", 2)} <= edges_of(found.drivers)
+    asked = {"h": 1, "input_size": 2, "max_steps": 60, **quiet}
+    net = MLP(learning_rate=0.01, num_layers=1, hidden_size=16, **asked)
+    assert edges_of(fc.drivers(net, table, max_lag=2).drivers) >= LINKS
+    with pytest.raises(fc.InputError, match="input_size=3"):
+        fc.drivers(net, table, max_lag=3)
+    with pytest.raises(fc.InputError, match="with hist_exog_list, such as NHITS"):
+        fc.drivers(TSMixer(n_series=3, **asked), table, max_lag=2)
+
+
+@pytest.mark.filterwarnings("ignore:The default of config:FutureWarning")
+def test_a_reduction_of_sktime_forecasts_what_sktime_forecasts():
+    pytest.importorskip("sktime", reason="sktime 1.2 does not install beside pandas 3.1")
+    from sktime.forecasting.compose import make_reduction
+    from sktime.forecasting.naive import NaiveForecaster
+
+    model = make_reduction(Ridge(), window_length=2, strategy="recursive")
+    table = pd.DataFrame(chain(300), columns=list("abc"))
+    past, target = windows(table.to_numpy(), 2)
+    ours = Foreign(model).adapter()
+    told = ours.predict(ours.fit(past, target, 0), np.stack([table.to_numpy()[-2:]]))[0]
+    for place, name in enumerate(table):
+        others = table.drop(columns=name)
+        theirs = model.clone().fit(table[[name]], X=others, fh=[1])
+        ahead = theirs.predict(X=others.iloc[-1:].set_index(pd.Index([len(table)])))
+        assert told[place] == pytest.approx(ahead.to_numpy()[0, 0], abs=1e-5)
+    assert edges_of(fc.drivers(model, table, max_lag=2).drivers) >= LINKS
+    with pytest.raises(fc.InputError, match="window_length=3, not 2"):
+        fc.drivers(model, table, max_lag=3)
+    with pytest.raises(fc.InputError, match="found NaiveForecaster"):
+        fc.drivers(NaiveForecaster(), table, max_lag=2)
+
+
+def windows(values, lag):
+    """Pasts (window, lag, variable) and what followed each."""
+    past = np.stack([values[row - lag : row] for row in range(lag, len(values))])
+    return past.astype(np.float32), values[lag:].astype(np.float32)

@@ -65,8 +65,9 @@ def drivers(
     ----------
     model
         A regressor or pipeline with scikit-learn's `fit` and `predict` (LightGBM and XGBoost have
-        such classes), a torch module that maps (window, lag, variable) to (window, variable), or a
-        global model of darts. It is fitted anew on parts of time, by its own `fit`.
+        such classes), a torch module that maps (window, lag, variable) to (window, variable), a
+        global model of darts, a model of neuralforecast with `hist_exog_list`, or a
+        `make_reduction` of sktime. It is fitted anew on parts of time, by its own `fit`.
     data
         A table, as `discover` takes it.
     max_lag
@@ -89,6 +90,11 @@ def drivers(
     """
     if data is None:
         raise InputError("drivers needs the model and the data: fc.drivers(model, table).")
+    if (model is None) == (predict is None) or (model is not None and fit is not None):
+        raise InputError(
+            "Give a model, or functions in its place: fc.drivers(None, table, fit=fit, "
+            "predict=predict), or predict= alone."
+        )
     foreign = Foreign(model, fit=fit, predict=predict)
     is_tested = foreign.adapter().can_be_refitted
     if not is_tested:  # as it was fitted: in the data's units, with seasons and trends in them

@@ -56,26 +56,43 @@ class Functions:
 
 
 class Regressors:
-    """A regressor or pipeline with scikit-learn's `fit` and `predict`; a copy for every target."""
+    """A regressor or pipeline with scikit-learn's `fit` and `predict`; a copy for every target.
+
+    One that only takes all targets together, such as MultiOutputRegressor, is fitted once.
+    """
 
     can_be_refitted = True
 
     def __init__(self, model: Any) -> None:
+        if isinstance(model, type):
+            raise InputError(f"Give a model, such as {model.__name__}(), not its class.")
+        kind = _kind_of_estimator(model)
+        if kind not in (None, "regressor"):
+            raise InputError(
+                f"{type(model).__name__} is a {kind}; what forecasts numbers is a regressor."
+            )
         self.model = model
+        self.takes_all = type(_last(model)).__module__ == "sklearn.multioutput"
 
     def fit(self, past: Floats, target: Floats, seed: int) -> list[Any]:
         from sklearn.base import clone
 
         flat = past.reshape(len(past), -1)
+        if self.takes_all:
+            return [clone(self.model).fit(flat, target)]
         return [clone(self.model).fit(flat, column) for column in target.T]
 
     def predict(self, fitted: list[Any], past: Floats) -> Floats:
         flat = past.reshape(len(past), -1)
+        if self.takes_all:
+            return np.asarray(fitted[0].predict(flat))
         return np.stack([np.asarray(one.predict(flat)).ravel() for one in fitted], axis=1)
 
     def importances(self, fitted: list[Any]) -> Array | None:
-        found = [_own_importances(one) for one in fitted]
-        return None if any(one is None for one in found) else np.array(found, dtype=np.float64)
+        each = _last(fitted[0]).estimators_ if self.takes_all else fitted
+        found = [_own_importances(one) for one in each]
+        is_known = all(one is not None and len(one) == len(found[0]) for one in found)
+        return np.array(found, dtype=np.float64) if is_known else None
 
 
 class Fixed:
@@ -104,7 +121,7 @@ def adapter_of(model: Any, fit: Any = None, predict: Any = None) -> Adapter:
         return Fixed(predict)
     home = type(model).__module__.split(".")[0]
     torch = sys.modules.get("torch")
-    if home == "darts":
+    if home == "darts":  # other libraries are imported when their model is here
         from forecause.forecast.foreign_darts import DartsModel
 
         return DartsModel(model)
@@ -126,8 +143,8 @@ def adapter_of(model: Any, fit: Any = None, predict: Any = None) -> Adapter:
         return Fixed(model.predict)
     raise InputError(
         "A foreign forecaster is a regressor with fit and predict, a torch module that maps "
-        "(window, lag, variable) to (window, variable), a global model of darts, or fit= and "
-        f"predict= functions; found {type(model).__name__}."
+        "(window, lag, variable) to (window, variable), a model of darts, neuralforecast or "
+        f"sktime, or fit= and predict= functions; found {type(model).__name__}."
     )
 
 
@@ -197,8 +214,17 @@ class ForeignModel(Forecaster):
         if not adapter.can_be_refitted:
             self.mean, self.sd = windows.scale.mean, windows.scale.sd
         fit_data.progress.step(f"fitting {self.settings.name}", 0.0)
-        self.fitted = adapter.fit(drawn.past.copy(), drawn.target.copy(), fit_data.seed)
-        self._checked(self.forward(drawn.past[:2]), min(len(drawn.past), 2))
+        try:
+            self.fitted = adapter.fit(drawn.past.copy(), drawn.target.copy(), fit_data.seed)
+            first = self.forward(drawn.past[:2])
+        except InputError:
+            raise
+        except Exception as problem:  # whatever somebody else's code does
+            raise InputError(
+                f"{self.settings.name} failed on windows of the shape {drawn.past.shape} "
+                f"(window, lag, variable): {type(problem).__name__}: {problem}"
+            ) from problem
+        self._checked(first, min(len(drawn.past), 2))
         self.estimate_noise(fit_data.held_out)
 
     def forward(self, past: Floats, rules: Rules = PLAIN, domain: Index | None = None) -> Floats:
@@ -218,7 +244,9 @@ class ForeignModel(Forecaster):
 
     def _checked(self, forecast: Floats, windows: int) -> None:
         expected = (windows, self.n_variables)
-        if forecast.shape != expected or not np.isfinite(forecast).all():
+        if forecast.shape == expected and not np.isfinite(forecast).all():
+            raise InputError(f"{self.settings.name} forecast what is no finite number.")
+        if forecast.shape != expected:
             raise InputError(
                 f"{self.settings.name} must forecast numbers of the shape (window, variable), here "
                 f"{expected}; found {forecast.shape}."
@@ -227,9 +255,21 @@ class ForeignModel(Forecaster):
 
 def _own_importances(model: Any) -> Any:
     """`feature_importances_`, or the size of `coef_`, of a regressor or of a pipeline's last."""
-    last = model[-1] if hasattr(model, "steps") else model
+    last = _last(model)
     for name in ("feature_importances_", "coef_"):
         values = getattr(last, name, None)
         if values is not None:
             return np.abs(np.asarray(values, dtype=np.float64)).ravel()
     return None
+
+
+def _last(model: Any) -> Any:
+    """The last part of a pipeline, or the model itself."""
+    return model[-1] if hasattr(model, "steps") else model
+
+
+def _kind_of_estimator(model: Any) -> str | None:
+    """What scikit-learn calls it: a regressor, a classifier, ...; None where that is not told."""
+    tags = getattr(model, "__sklearn_tags__", None)
+    kind = tags().estimator_type if callable(tags) else getattr(model, "_estimator_type", None)
+    return None if kind is None else str(kind).replace("_", " ")
