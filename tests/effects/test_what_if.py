@@ -160,3 +160,20 @@ def test_a_forecast_that_would_never_end_is_refused(found, asked, sentence):
 def test_futures_without_number_are_refused(found, draws):
     with pytest.raises(fc.InputError, match=r"draws|futures"):
         found.simulate_do({}, steps=2, draws=draws)
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        (fc.Push(float("nan")), "push of 'a' must be a number"),
+        (fc.Push("much"), "push of 'a' must be a number"),
+        (fc.Push(1.0, step=1.5), "must be a whole number"),
+        (fc.Push(1e12), "more than 1,000,000 standard deviations"),
+        (float("nan"), "'a' must be held at numbers"),
+        ([1.0, float("inf"), 2.0], "'a' must be held at numbers"),
+        ("high", "'a' must be held at numbers"),
+    ],
+)
+def test_what_cannot_be_done_to_a_variable_is_refused(found, asked, sentence):
+    with pytest.raises(fc.InputError, match=sentence):
+        found.simulate_do({"a": asked}, steps=3)

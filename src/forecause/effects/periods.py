@@ -8,10 +8,22 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from forecause.data.panel import Panel
 from forecause.errors import InputError
+from forecause.result import Result
 
 Mask = npt.NDArray[np.bool_]
 Time = npt.NDArray[Any]
+
+
+def data_of(found: Result) -> Panel:
+    """The data of a run, of which rows are named."""
+    if found.panel is None and not (found.data.source or {}).get("paths"):
+        raise InputError(
+            "The run was saved without its data, which is no file that could be read again; ask "
+            "the run before it is saved, or one that was made of a file."
+        )
+    return found.panel_of()
 
 
 def moment(value: Any, time: Time | None, rows: int) -> Any:
