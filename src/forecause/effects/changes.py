@@ -156,6 +156,7 @@ def changed(found: Result, before: Any, after: Any) -> Changes:
     """Which links differ between two periods of the run's data, two tables or two runs."""
     panels = [_panel(found, part) for part in (before, after)]
     _check_apart(found, before, after)
+    _check_columns(found, panels)
     _check_steps(*panels)
     lags = found.graph.max_lag
     windows = [Windows.of(panel, lags) for panel in panels]
@@ -219,6 +220,17 @@ def _check_apart(found: Result, before: Any, after: Any) -> None:
             f"The two periods share {len(shared):,} rows, from row {shared[0]} on; name two that "
             "have none in common."
         )
+
+
+def _check_columns(found: Result, panels: list[Panel]) -> None:
+    """Refuse labels whose levels differ."""
+    for panel in panels:
+        odd = set(panel.variables) ^ set(found.data.columns)
+        if odd:
+            raise InputError(
+                f"The levels of labels differ: {', '.join(sorted(odd))} is not in the run and in "
+                "both periods; give periods in which all of them occur."
+            )
 
 
 def _check_steps(one: Panel, other: Panel) -> None:

@@ -57,7 +57,7 @@ class Stretch:
 def rows_of_run(found: Result, event: Any, until: Any) -> Stretch:
     """A stretch of the run's own rows; everything is learned without it."""
     if event is None:
-        raise InputError("Name the event: a time or a row, or give it as data=.")
+        raise InputError("Name the event, a time or a row, or give its rows as data.")
     read, lags = data_of(found), found.graph.max_lag
     rows = _event_rows(event, until, read.time, read.rows, lags)
     series = int(read.series[rows[-1]])
