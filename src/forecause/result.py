@@ -88,9 +88,11 @@ class Result:
                 return self.data.read_again()
             panel = Panel.of(data, **self.config.data.reading)
         if panel.coding.variables != self.data.variables:
+            absent = [v for v in self.data.variables if v not in panel.coding.variables]
+            why = f"; there is no {absent[0]!r} that varies" if absent else ""
             raise InputError(
                 f"Expected the variables of the run, {', '.join(self.data.variables)}, in this "
-                f"order; found {', '.join(panel.coding.variables)}."
+                f"order; found {', '.join(panel.coding.variables)}{why}."
             )
         return panel
 

@@ -69,8 +69,28 @@ def test_equal_periods_do_not_differ_even_if_the_noise_does():
         (((0, 5), (6, 1000)), "Too few rows"),
         ((("2031-01-01", None), (0, 500)), "No row lies between"),
         (((0, 500), (1, 2, 3)), "two|Expected"),
+        (((0, 500), (400, 900)), "share 101 rows"),
+        ((None, (0, 500)), "Name both periods"),
     ],
 )
 def test_periods_that_cannot_be_compared_are_refused(run, periods, said):
     with pytest.raises(fc.InputError, match=said):
         run.changed(*periods)
+
+
+def test_rows_of_another_step_and_columns_that_stand_still_are_refused(run):
+    data = frame()
+    with pytest.raises(fc.InputError, match="every day in one, every 2 days in the other"):
+        run.changed(data.iloc[:HALF], data.iloc[HALF::2])
+    with pytest.raises(fc.InputError, match="no 'a' that varies"):
+        run.changed(data.iloc[:HALF], data.iloc[HALF:].assign(a=1.0))
+    with pytest.raises(fc.InputError, match="in another order"):
+        run.changed(
+            run, fc.discover(data[list("dcba")].iloc[:HALF], max_lag=2, forecaster="linear")
+        )
+
+
+def test_a_column_in_another_unit_is_named(run):
+    data = frame()
+    told = run.changed(data.iloc[:HALF], data.iloc[HALF:].assign(b=lambda d: 1000 * d["b"]))
+    assert "b varies far more" in told.caveat

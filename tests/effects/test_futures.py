@@ -192,5 +192,5 @@ def test_a_push_is_a_response_on_top_of_the_forecast(linear_run):
     expected = told.table.query("target == 'b'")["effect"]
     np.testing.assert_allclose(moved[1:], expected, atol=1e-5)
     assert (pushed - plain)["a"].iloc[0] == pytest.approx(2.0, abs=1e-5)
-    with pytest.raises(InputError, match="steps 1 to 4"):
+    with pytest.raises(InputError, match="must be 1 to 4"):
         future(linear_run, 4, do={"a": Push(1.0, step=9)})

@@ -111,7 +111,12 @@ def test_a_band_reaches_what_a_missing_link_would_do():
     [
         ({"source": "w"}, "Unknown variable 'w'"),
         ({"source": "x", "horizon": 0}, "horizon must be 1 to"),
+        ({"source": "x", "horizon": 1.5}, "horizon must be a whole number"),
         ({"source": "x", "amount": 0.0}, "other than 0"),
+        ({"source": "x", "amount": float("nan")}, "amount must be a number"),
+        ({"source": "x", "amount": "much"}, "amount must be a number"),
+        ({"source": "x", "amount": 1e12}, "at most 1,000,000 standard deviations"),
+        ({"source": "x", "seed": -1}, "seed must be at least 0"),
         ({"source": "x", "through": "x"}, "name another"),
     ],
 )

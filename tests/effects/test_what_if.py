@@ -204,10 +204,27 @@ def test_futures_without_number_are_refused(found, draws):
     ids=["response", "shares", "effect", "total", "power", "evaluate"],
 )
 def test_what_is_no_whole_number_of_rows_is_refused(found, ask, number):
-    with pytest.raises(fc.InputError, match=r"at least 1|must be 1 to|between 1 and"):
+    with pytest.raises(fc.InputError, match=r"at least 1|must be 1 to|between 1 and|must be a whole number"):
         ask(found, number)
 
 
 def test_whole_numbers_may_be_those_of_numpy(found):
     assert found.effect("a", "b", np.int64(1)).change == found.effect("a", "b", 1).change
     assert len(found.evaluate(np.int64(2), np.int64(1), data=TABLE[:300]).table)
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        (fc.Push(float("nan")), "push of 'a' must be a number"),
+        (fc.Push("much"), "push of 'a' must be a number"),
+        (fc.Push(1.0, step=1.5), "must be a whole number"),
+        (fc.Push(1e12), "more than 1,000,000 standard deviations"),
+        (float("nan"), "'a' must be held at numbers"),
+        ([1.0, float("inf"), 2.0], "'a' must be held at numbers"),
+        ("high", "'a' must be held at numbers"),
+    ],
+)
+def test_what_cannot_be_done_to_a_variable_is_refused(found, asked, sentence):
+    with pytest.raises(fc.InputError, match=sentence):
+        found.simulate_do({"a": asked}, steps=3)

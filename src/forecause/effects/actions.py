@@ -10,7 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from forecause.data.panel import column_ranges
-from forecause.effects.answering import number_place, variable_place
+from forecause.effects.answering import (
+    FARTHEST,
+    check_count,
+    finite_number,
+    number_place,
+    variable_place,
+)
 from forecause.errors import InputError
 from forecause.result import Result
 
@@ -52,12 +58,9 @@ def action_of(found: Result, do: Mapping[str, Any], steps: int, series: int) -> 
     course = found.data.course
     for name, push in pushes.items():
         place = number_place(found, name)
-        if not np.isfinite(push.amount) or not 1 <= push.step <= steps:
-            raise InputError(
-                f"{name!r} can be pushed by a number at one of the steps 1 to {steps}, found "
-                f"{push}."
-            )
-        size = push.amount / found.data.sd[place]
+        check_count(f"step at which {name!r} is pushed", push.step, most=steps)
+        size = finite_number(f"push of {name!r}", push.amount) / found.data.sd[place]
+        _check_near(name, np.array(size))
         pushed[push.step - 1, place] = size
         if course is not None and course.levels is not None and push.step < steps:
             pushed[push.step, place] = -size  # of a difference: up, and down again
@@ -76,16 +79,34 @@ def _held(found: Result, do: Mapping[str, Any], steps: int, series: int) -> Sing
             held[:, columns] = (_held_levels(label, values, steps) - mean[columns]) / sd[columns]
             continue
         place = number_place(found, name)
-        path = np.asarray(values, dtype=np.float64)
-        if path.ndim > 1 or (path.ndim == 1 and len(path) != steps):
-            raise InputError(
-                f"{name!r} must be held at one number or at {steps} numbers, one per step; found "
-                f"an array of shape {path.shape}."
-            )
+        path = _numbers(name, values, steps)
         if found.data.course is not None:
             path = found.data.course.taken_from(series, place, np.broadcast_to(path, steps))
         held[:, place] = (path - mean[place]) / sd[place]
+        _check_near(name, held[:, place])
     return held.astype(np.float32)
+
+
+def _numbers(name: str, values: Any, steps: int) -> Array:
+    """One number, or one per step."""
+    try:
+        path = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        path = np.array(np.nan)
+    if path.ndim > 1 or (path.ndim == 1 and len(path) != steps):
+        raise InputError(
+            f"{name!r} must be held at one number or at {steps} numbers, one per step; found "
+            f"an array of shape {path.shape}."
+        )
+    if not np.isfinite(path).all():
+        raise InputError(f"{name!r} must be held at numbers, found {values!r:.80}.")
+    return path
+
+
+def _check_near(name: str, standardised: Array) -> None:
+    """Refuse what is so far away that sums lose their digits."""
+    if (np.abs(standardised) > FARTHEST).any():
+        raise InputError(f"{name!r} is set more than {FARTHEST:,.0f} standard deviations away.")
 
 
 def _held_levels(label: Label, values: Any, steps: int) -> Array:

@@ -7,11 +7,12 @@ what is set and what is watched; CAVEAT says so with every result.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from forecause.bounded import is_whole
 from forecause.diagnostics.power import noise_sd
 from forecause.errors import InputError
 from forecause.forecast.causal import CausalForecaster
@@ -74,6 +75,26 @@ def _scaled_errors(found: Result, forecaster: Forecaster) -> Array:
     errors = (window.target - forecaster.forecast(window)).astype(np.float64)
     size = noise_sd(found.losses)[found.data.coding.of_column]
     return np.asarray(errors * np.maximum(size / np.maximum(errors.std(0, ddof=1), 1e-12), 1.0))
+
+
+def check_count(name: str, value: Any, least: int = 1, most: int | None = None) -> None:
+    """Refuse what is no whole number, or out of bounds."""
+    if not is_whole(value):
+        raise InputError(f"The {name} must be a whole number, found {value!r:.80}.")
+    if value < least or (most is not None and value > most):
+        bounds = f"at least {least}" if most is None else f"{least} to {most:,}"
+        raise InputError(f"The {name} must be {bounds}, found {value!r:.80}.")
+
+
+def finite_number(name: str, value: Any) -> float:
+    """A number, or an InputError."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = float("nan")
+    if not np.isfinite(number):
+        raise InputError(f"The {name} must be a number, found {value!r:.80}.")
+    return number
 
 
 def variable_place(found: Result, name: str) -> int:

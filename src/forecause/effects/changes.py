@@ -18,10 +18,11 @@ from scipy.special import ndtr, stdtr
 
 from forecause.config.thresholds import thresholds
 from forecause.data.panel import Panel
+from forecause.data.sampling import sampling_text, timing
 from forecause.data.streams import past_and_targets
 from forecause.data.windows import Windows
 from forecause.effects.coefficient_draws import has_dense_fit
-from forecause.effects.periods import between, ends_of
+from forecause.effects.periods import between, data_of, ends_of
 from forecause.errors import InputError
 from forecause.graph.lagged import LaggedGraph
 from forecause.regression.p_values import adjusted_p_values
@@ -30,6 +31,7 @@ from forecause.result import Result
 from forecause.views import card
 
 MOST_WINDOWS = 50_000  # of a period
+OTHER_UNITS = 30.0  # ratio of standard deviations from which units may differ
 
 Array = npt.NDArray[np.float64]
 
@@ -153,6 +155,9 @@ class _Fit:
 def changed(found: Result, before: Any, after: Any) -> Changes:
     """Which links differ between two periods of the run's data, two tables or two runs."""
     panels = [_panel(found, part) for part in (before, after)]
+    _check_apart(found, before, after)
+    _check_columns(found, panels)
+    _check_steps(*panels)
     lags = found.graph.max_lag
     windows = [Windows.of(panel, lags) for panel in panels]
     fits = []
@@ -173,25 +178,78 @@ def changed(found: Result, before: Any, after: Any) -> Changes:
     columns = ["source", "target", "lag", "change", "before", "after"]
     links = links[[*columns, "before_error", "after_error", "q_value"]]
     noise = _noise(found, fits[0], fits[1], sd)
-    return Changes(links, noise, tests, (fits[0].windows, fits[1].windows), found.graph)
+    rows = (fits[0].windows, fits[1].windows)
+    return Changes(links, noise, tests, rows, found.graph, CAVEAT + _on_units(panels))
 
 
 def _panel(found: Result, part: Any) -> Panel:
     """A period of the run's data, or a table or run of its own; without what time explains."""
+    if part is None:
+        raise InputError("Name both periods: a pair (start, end), a table, a file or a run.")
     if isinstance(part, Result):
         if part.graph.variables != found.graph.variables:
-            raise InputError("The two runs have different variables.")
+            raise InputError("The two runs have other variables, or in another order.")
         return part.windows.panel if part.windows is not None else part.deseasonalised_panel()
-    is_period = isinstance(part, slice | tuple) or (isinstance(part, str) and ".." in part)
-    if not is_period:
+    if not _is_period(part):
         return found.deseasonalised_panel(part)
-    whole = found.windows.panel if found.windows is not None else found.deseasonalised_panel()
+    whole = (
+        found.windows.panel
+        if found.windows is not None
+        else found.deseasonalised_panel(panel=data_of(found))
+    )
     if len(whole.series_names) > 1:
         raise InputError("A period can be named in one series; give two tables instead.")
-    rows = np.flatnonzero(between(*ends_of(part), whole.time, whole.rows))
-    cut = whole.at_rows(rows)
+    cut = whole.at_rows(np.flatnonzero(between(*ends_of(part), whole.time, whole.rows)))
     starts = np.union1d(cut.starts, [0])
     return replace(cut, starts=starts, course=None)
+
+
+def _is_period(part: Any) -> bool:
+    return isinstance(part, slice | tuple) or (isinstance(part, str) and ".." in part)
+
+
+def _check_apart(found: Result, before: Any, after: Any) -> None:
+    """Refuse two periods of the run's data that share rows."""
+    if not (_is_period(before) and _is_period(after)):
+        return
+    read = data_of(found)
+    one, other = (between(*ends_of(part), read.time, read.rows) for part in (before, after))
+    shared = np.flatnonzero(one & other)
+    if len(shared):
+        raise InputError(
+            f"The two periods share {len(shared):,} rows, from row {shared[0]} on; name two that "
+            "have none in common."
+        )
+
+
+def _check_columns(found: Result, panels: list[Panel]) -> None:
+    """Refuse labels whose levels differ."""
+    for panel in panels:
+        odd = set(panel.variables) ^ set(found.data.columns)
+        if odd:
+            raise InputError(
+                f"The levels of labels differ: {', '.join(sorted(odd))} is not in the run and in "
+                "both periods; give periods in which all of them occur."
+            )
+
+
+def _check_steps(one: Panel, other: Panel) -> None:
+    """Refuse rows that are farther apart in one period: lags would mean other times."""
+    steps = [timing(panel) for panel in (one, other)]
+    known = [step["step"] for step in steps if step["step"] and step["kind"] == steps[0]["kind"]]
+    if len(known) == 2 and max(known) > 1.5 * min(known):
+        texts = [sampling_text(step) for step in steps]
+        raise InputError(
+            f"Lags differ in the two periods: {texts[0]} in one, {texts[1]} in the other."
+        )
+
+
+def _on_units(panels: list[Panel]) -> str:
+    """What to look at where a column varies far more in one period."""
+    ratio = np.divide(*(np.maximum(panel.moments[1], 1e-300) for panel in panels))
+    odd = np.flatnonzero(np.maximum(ratio, 1 / ratio) > OTHER_UNITS)
+    names = ", ".join(panels[0].variables[column] for column in odd)
+    return f" {names} varies far more in one period: is its unit the same?" if len(odd) else ""
 
 
 def _common_scale(panels: list[Panel]) -> tuple[Array, Array]:

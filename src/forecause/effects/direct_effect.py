@@ -14,10 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from forecause.bounded import is_whole
 from forecause.data.standardised import Scale
 from forecause.data.windows import Windows
-from forecause.effects.answering import CAVEAT, Models, caveat_of, column_place
+from forecause.effects.answering import CAVEAT, Models, caveat_of, check_count, column_place
 from forecause.effects.intervals import COLUMNS, LEVEL, UNKNOWN, Interval, average_effect
 from forecause.effects.levels import LevelChange, level_effect
 from forecause.errors import InputError
@@ -97,10 +96,7 @@ class Effect:
 def effect(found: Result, source: str, target: str, lag: int) -> Effect:
     """The direct effect of a source, `lag` rows back, in windows of all the data."""
     cause, outcome = column_place(found, source), column_place(found, target)
-    if not is_whole(lag) or not 1 <= lag <= found.graph.max_lag:
-        raise InputError(
-            f"The lag must lie between 1 and {found.graph.max_lag}, found {lag!r:.40}."
-        )
+    check_count("lag", lag, most=found.graph.max_lag)
     level = level_change(found, cause)
     if level is None:
         shift, change = float(found.data.sd[cause]), _raised(found, cause, lag)

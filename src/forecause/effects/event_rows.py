@@ -18,7 +18,7 @@ from forecause.data.panel import Panel
 from forecause.data.tables import plain_rows
 from forecause.data.windows import Windows
 from forecause.effects.answering import FARTHEST
-from forecause.effects.periods import Time, between, ends_of, moment
+from forecause.effects.periods import Time, between, data_of, ends_of, moment
 from forecause.errors import InputError
 from forecause.result import Result
 from forecause.seasons.course import (
@@ -56,8 +56,8 @@ class Stretch:
 def rows_of_run(found: Result, event: Any, until: Any) -> Stretch:
     """A stretch of the run's own rows; everything is learned without it."""
     if event is None:
-        raise InputError("Name the event: a time or a row, or give it as data=.")
-    read, lags = found.panel_of(), found.graph.max_lag
+        raise InputError("Name the event, a time or a row, or give its rows as data.")
+    read, lags = data_of(found), found.graph.max_lag
     rows = _event_rows(event, until, read.time, read.rows, lags)
     series = int(read.series[rows[-1]])
     rows = rows[read.series[rows] == series]
@@ -103,7 +103,7 @@ def _calm_without(found: Result, read: Panel, rows: Index) -> Windows:
 
 def rows_of_data(found: Result, event: Any, until: Any, data: Any) -> Stretch:
     """Rows of other data; normal is what the run's own rows taught, carried forward in time."""
-    read, lags = found.panel_of(), found.graph.max_lag
+    read, lags = data_of(found), found.graph.max_lag
     calm = found.windows
     if calm is None:
         calm = Windows.of(found.deseasonalised_panel(panel=read), lags)

@@ -10,10 +10,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from forecause.bounded import is_whole
 from forecause.data.sampling import rows_to_come
 from forecause.effects.actions import Action, Push, action_of, outside
-from forecause.effects.answering import CAVEAT, FARTHEST, Models, caveat_of, noise_of
+from forecause.effects.answering import (
+    CAVEAT,
+    FARTHEST,
+    Models,
+    caveat_of,
+    check_count,
+    noise_of,
+)
 from forecause.errors import InputError
 from forecause.forecast.forecaster import Forecaster, roll
 from forecause.result import Result
@@ -50,6 +56,7 @@ def future(
     action and with the same noise. What has no path from what is held stays as it is, exactly.
     """
     _check_size(steps, draws, len(found.data.columns))
+    check_count("seed", seed, least=0)
     if not isinstance(do, Mapping | None):
         raise InputError(f"What is held must be given by name, as {{'oil': 3}}; found {do!r:.80}.")
     place = _series_place(found, series)
@@ -111,12 +118,7 @@ def bands(
 def _check_size(steps: int, draws: int, columns: int) -> None:
     """Refuse a future that would take minutes or fill the memory."""
     for name, number, least in (("steps", steps, 1), ("draws", draws, 0)):
-        if not is_whole(number):
-            raise InputError(f"The number of {name} must be a whole number, found {number!r:.80}.")
-        if number < least:
-            raise InputError(
-                f"The number of {name} must be at least {least}, found {number!r:.80}."
-            )
+        check_count(f"number of {name}", number, least)
     if steps > MOST_STEPS:
         raise InputError(f"At most {MOST_STEPS:,} steps can be forecast, found {steps!r:.20}.")
     most = min(MOST_DRAWN, MOST_CELLS // columns) // max(draws, 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any
 
+from forecause.effects.periods import data_of
 from forecause.errors import InputError
 from forecause.graph.lagged import LaggedGraph
 from forecause.result import Result
@@ -22,7 +23,7 @@ def graph_and_links(found: Result, graph: Any) -> tuple[LaggedGraph, list[Link]]
             raise InputError("The graph given has other variables than the run.")
         edges = known.causal.edges
         return known, list(zip(edges["source"], edges["target"], edges["lag"], strict=True))
-    still = {str(change.column) for change in found.panel_of().changes}
+    still = {str(change.column) for change in data_of(found).changes}
     links: list[Link] = []
     pairs = getattr(graph, "edges", graph)
     for pair in pairs if isinstance(pairs, Iterable) else [pairs]:

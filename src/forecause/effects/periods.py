@@ -8,17 +8,29 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from forecause.data.panel import Panel
 from forecause.errors import InputError
+from forecause.result import Result
 
 Mask = npt.NDArray[np.bool_]
 Time = npt.NDArray[Any]
+
+
+def data_of(found: Result) -> Panel:
+    """The data of a run, of which rows are named."""
+    if found.panel is None and not (found.data.source or {}).get("paths"):
+        raise InputError(
+            "The run was saved without its data, which is no file that could be read again; ask "
+            "the run before it is saved, or one that was made of a file."
+        )
+    return found.panel_of()
 
 
 def moment(value: Any, time: Time | None, rows: int) -> Any:
     """A moment as the time column has them; without one, or for a whole number beside dates, a row
     number from 0 (negative: from the end)."""
     is_dated = time is not None and time.dtype.kind == "M"
-    if time is None or (is_dated and isinstance(value, int | np.integer)):
+    if time is None or (is_dated and _is_row(value, time)):
         try:
             row = int(value)
         except (TypeError, ValueError):
@@ -58,6 +70,20 @@ def zone_of(period: Any, data: Any = None) -> Any:
         if isinstance(stamp, pd.Timestamp) and stamp.tzinfo is not None:
             return stamp.tzinfo
     return getattr(getattr(data, "index", None), "tz", None)
+
+
+def _is_row(value: Any, time: Time) -> bool:
+    """Whether a value beside dates is a row: a whole number, or the text of one that is no date
+    within the data, as years are."""
+    if not isinstance(value, str):
+        return isinstance(value, int | np.integer)
+    if not value.removeprefix("-").isdecimal():
+        return False
+    try:
+        stamp = pd.Timestamp(value).to_datetime64()
+    except ValueError:
+        return True
+    return not time[0].astype("datetime64[Y]") <= stamp <= time[-1]
 
 
 def between(start: Any, end: Any, time: Time | None, rows: int) -> Mask:

@@ -17,14 +17,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from forecause.bounded import is_whole
 from forecause.data.sampling import Timing, delay_text
 from forecause.data.streams import past_and_targets
 from forecause.data.windows import Windows
 from forecause.effects.answering import (
+    FARTHEST,
     Models,
     caveat_of,
+    check_count,
     column_place,
+    finite_number,
     noise_of,
     variable_place,
 )
@@ -35,7 +37,7 @@ from forecause.effects.pushes import Raise, cases_of, recursion
 from forecause.errors import InputError
 from forecause.forecast.forecaster import Forecaster
 from forecause.result import Result
-from forecause.views import card
+from forecause.views import card, figure
 
 DRAWS = 300  # of coefficients, for the bands
 MOST_WINDOWS = 20_000  # for the bands
@@ -160,7 +162,8 @@ def response(
     seed: int = 0,
 ) -> Response:
     """What raising `source` by `amount` (one sd), once or held, does to all variables."""
-    _check_rows("horizon", horizon)
+    check_count("horizon", horizon, most=MOST_HORIZON)
+    check_count("seed", seed, least=0)
     push, size = _push(found, source, horizon, amount, held)
     sd = found.data.sd
     between = _between(found, push, through)
@@ -200,17 +203,21 @@ def _push(
         if amount is not None:
             raise InputError(f"{source!r} is a level, which holds or not; leave the amount out.")
         return Raise(level.columns, level.step, horizon, held, sums, level), 1.0
-    size = float(found.data.sd[place]) if amount is None else float(amount)
-    if not np.isfinite(size) or size == 0:
-        raise InputError(f"The amount must be a number other than 0, found {amount!r}.")
-    step = np.array([size / found.data.sd[place]])
+    sd = float(found.data.sd[place])
+    size = sd if amount is None else finite_number("amount", amount)
+    if size == 0 or abs(size) > FARTHEST * sd:
+        raise InputError(
+            f"The amount must be a number other than 0 of at most {FARTHEST:,.0f} standard "
+            f"deviations ({figure(FARTHEST * sd)}), found {amount!r}."
+        )
+    step = np.array([size / sd])
     return Raise([place], step, horizon, held, sums), size
 
 
 def total_effect(found: Result, source: str, target: str, lag: int) -> Effect:
     """The response of a target so many rows after its source was raised once by one sd."""
     column_place(found, target)
-    _check_rows("lag", lag)
+    check_count("lag", lag, most=MOST_HORIZON)
     answer = response(found, source, lag)
     change, low, high = answer.at(target, lag)[["effect", "low", "high"]].astype(float)
     samples = np.array([change])
@@ -229,7 +236,7 @@ def variance_shares(found: Result, horizon: int = 12) -> pd.DataFrame:
     variables, so no order of them matters; shares add up to 1.
     """
     model = Models.of(found).causal
-    _check_rows("horizon", horizon)
+    check_count("horizon", horizon, most=MOST_HORIZON)
     noise = noise_of(found, model, -1).std(0)
     columns = list(found.data.columns)
     added = np.zeros((horizon, len(columns), len(columns)))  # (row ahead, target, source)
@@ -248,11 +255,6 @@ def variance_shares(found: Result, horizon: int = 12) -> pd.DataFrame:
     return table[["target", "source", "after", "share"]].sort_values(
         ["target", "after"], kind="stable", ignore_index=True
     )
-
-
-def _check_rows(name: str, rows: int) -> None:
-    if not is_whole(rows) or not 1 <= rows <= MOST_HORIZON:
-        raise InputError(f"The {name} must be 1 to {MOST_HORIZON} rows, found {rows!r}.")
 
 
 def _between(found: Result, push: Raise, through: str | None) -> list[int]:
