@@ -27,11 +27,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 SOURCE, TESTS = ROOT / "src" / "forecause", ROOT / "tests"
 PACKAGES = ("edges", "regression", "attribute", "graph")
-BEYOND = {  # tests that reach a package without being its own, the quickest first
-    "edges": ("test_method.py", "forecast/input_tests", "test_hard_numbers.py"),
-    "regression": ("forecast/input_tests", "edges", "test_method.py", "test_hard_numbers.py"),
-    "attribute": ("test_method.py", "test_mixed_tables.py"),
-    "graph": ("test_store.py", "test_method.py", "refine"),
+BEYOND = {  # tests that reach a package without being its own
+    "edges": ("forecast/input_tests/test_given_parents.py", "test_method.py"),
+    "regression": ("forecast/input_tests/test_closed_form.py", "edges"),
+    "attribute": ("test_method.py",),
+    "graph": ("test_store.py",),
     "store.py": ("test_store.py", "test_saved.py", "test_saved_runs.py", "test_bounded.py"),
 }
 HEAVY = (  # imported once; every trial is a fork
@@ -155,11 +155,17 @@ def _not_run(node: ast.AST) -> Iterator[ast.AST]:
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))
         parts += node.args if name in SAID else []
         parts += [key for key in node.keywords if name in SAID or key.arg in ("strict", "copy")]
-    if isinstance(node, ast.AnnAssign | ast.Assign) and "TypeAlias" in ast.unparse(node):
-        parts.append(node)
+    if isinstance(node, ast.Module):
+        parts += [part for part in node.body if _is_choice(part)]
     for part in parts:
         if isinstance(part, ast.AST):
             yield from ast.walk(part)
+
+
+def _is_choice(node: ast.stmt) -> bool:
+    """A constant of a module: another value is another choice, such as of how many rows to read."""
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", node)]
+    return isinstance(node, ast.Assign | ast.AnnAssign) and ast.unparse(targets[0])[0].isupper()
 
 
 @cache

@@ -16,8 +16,6 @@ from pydantic import (
     ConfigDict,
     Field,
     FiniteFloat,
-    NonNegativeInt,
-    PositiveInt,
     StrictStr,
     ValidationError,
     model_validator,
@@ -31,6 +29,8 @@ from forecause.graph.lagged import LaggedGraph
 FORMAT = "forecause.run/1"
 
 MOST_HARMONICS = 10_000  # of a season, and of its parts
+MOST_COUNTED = 2**53  # of anything; more is no whole number once it is a float
+LONGEST_STEP = 1e100  # between rows, as of any value
 MOST_ROWS = 10**9  # of data with regimes, which tell of every row
 NUMBERS = (  # columns of a run's edges; others may hold anything
     *("effect", "sign", "share", "confidence", "p_value", "q_value", "certainty", "stability"),
@@ -38,6 +38,8 @@ NUMBERS = (  # columns of a run's edges; others may hold anything
 )
 TEXTS = ("grade", "mark", "domains")
 
+Count = Annotated[int, Field(ge=0, le=MOST_COUNTED)]
+Lag = Annotated[int, Field(ge=1, le=MOST_COUNTED)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Number = FiniteFloat | None  # None where there is none
 Array = npt.NDArray[Any]
@@ -57,7 +59,7 @@ class SavedLabel(Saved):
 
     name: StrictStr
     levels: list[StrictStr] = Field(min_length=1)
-    first: NonNegativeInt
+    first: Count
 
 
 class SavedCycle(Saved):
@@ -74,10 +76,10 @@ class SavedCycle(Saved):
 class SavedTerms(Saved):
     """What time explains in one series."""
 
-    rows: NonNegativeInt
+    rows: Count
     cycles: list[SavedCycle]
     knots: list[FiniteFloat]
-    shifts: list[NonNegativeInt]
+    shifts: list[Count]
     odd_days: list[tuple[int, int]] = []
 
 
@@ -86,7 +88,7 @@ class SavedTimeCourse(Saved):
 
     terms: list[SavedTerms] = Field(min_length=1)
     weights: list[list[list[FiniteFloat]]]
-    ends: list[NonNegativeInt]
+    ends: list[Count]
     levels: list[list[FiniteFloat]] | None
     labels: list[bool]
 
@@ -106,16 +108,16 @@ class SavedData(Saved):
     """What is remembered of the data, but for its arrays."""
 
     variables: list[StrictStr] = Field(min_length=1)
-    rows: NonNegativeInt
-    windows: NonNegativeInt
+    rows: Count
+    windows: Count
     missing_share: Share
     lost_share: Share
     series_names: list[StrictStr] = Field(min_length=1)
     notes: list[StrictStr]
     fingerprint: StrictStr
-    domain_windows: dict[str, NonNegativeInt] = {}
-    latest_domain: list[NonNegativeInt] = []
-    sample_domain: list[NonNegativeInt] = []
+    domain_windows: dict[str, Count] = {}
+    latest_domain: list[Count] = []
+    sample_domain: list[Count] = []
     source: SavedSource | None = None
     labels: list[SavedLabel] = []
     course: SavedTimeCourse | None = None
@@ -132,7 +134,7 @@ class SavedForecaster(Saved):
 class SavedOutlook(Saved):
     """Who forecasts several steps ahead; see forecast.outlook."""
 
-    season: int = Field(ge=1)
+    season: int = Field(ge=1, le=MOST_COUNTED)
     errors: dict[str, list[Any]]
 
     @model_validator(mode="after")
@@ -174,7 +176,7 @@ class SavedFinding(Saved):
     grave: bool = False
     seen: StrictStr = ""
     gravity: Literal["note", "alert", "doubt"] = "alert"
-    about: list[tuple[StrictStr | None, StrictStr | None, PositiveInt | None]] = []
+    about: list[tuple[StrictStr | None, StrictStr | None, Lag | None]] = []
     evidence: dict[StrictStr, FiniteFloat] = {}
     advice: list[SavedAdvice] = []
 
@@ -202,9 +204,9 @@ class SavedRelevance(Saved):
 class SavedChanges(Saved):
     """Where the mechanism changes, as columns of a table."""
 
-    row: list[NonNegativeInt]
-    earliest: list[NonNegativeInt]
-    latest: list[NonNegativeInt]
+    row: list[Count]
+    earliest: list[Count]
+    latest: list[Count]
     before: list[StrictStr]
     after: list[StrictStr]
     certainty: list[Number]
@@ -221,7 +223,7 @@ class SavedRegimes(Saved):
     """Which stretches of rows follow which mechanism."""
 
     names: list[StrictStr] = Field(min_length=1)
-    stretches: list[tuple[NonNegativeInt, StrictStr]] = Field(min_length=1)
+    stretches: list[tuple[Count, StrictStr]] = Field(min_length=1)
     changes: SavedChanges
 
     @model_validator(mode="after")
@@ -282,7 +284,7 @@ class SavedResponse(Saved):
 class SavedEdge(Saved):
     """What the page shows of an edge."""
 
-    edge: tuple[NonNegativeInt, NonNegativeInt, NonNegativeInt]
+    edge: tuple[Count, Count, Count]
     response: SavedResponse
     influence: list[Number]
     lost: Number
@@ -292,9 +294,9 @@ class SavedTime(Saved):
     """How the data was sampled."""
 
     kind: Literal["rows", "dates", "numbers"] = "rows"
-    step: Number = None
+    step: Annotated[FiniteFloat, Field(ge=0, le=LONGEST_STEP)] | None = None
     freq: StrictStr | None = None  # pandas' code of the calendar
-    months: NonNegativeInt | None = None
+    months: Count | None = None
     ends: list[StrictStr | Number] = []  # the last stamp of every series
 
     @model_validator(mode="after")
@@ -308,7 +310,7 @@ class SavedTime(Saved):
 class SavedCourse(Saved):
     """All rows, as drawn."""
 
-    rows: NonNegativeInt
+    rows: Count
     values: list[list[Number]]
     explained: list[list[Number]] | None = None  # by time alone
     left: list[list[Number]] | None = None
@@ -351,17 +353,17 @@ class SavedStrength(Saved):
 
     low: FiniteFloat = Field(alias="from")
     to: Number
-    edges: NonNegativeInt
+    edges: Count
     recovered: Share | None
-    found: NonNegativeInt
+    found: Count
     false: Share | None
 
 
 class SavedPower(Saved):
     """power.json"""
 
-    windows: NonNegativeInt
-    repeats: PositiveInt
+    windows: Count
+    repeats: int = Field(ge=1, le=MOST_COUNTED)
     seed: int
     recovered: Share | None
     false: Share | None
