@@ -4,6 +4,7 @@ import os
 import sys
 from importlib.util import find_spec
 
+import hypothesis
 import pytest
 import torch
 
@@ -14,6 +15,12 @@ from forecause.graph import LaggedGraph
 from forecause.networks import settings as network_settings
 from forecause.resources.workers import Workers, gather
 from systems import LINEAR, chain, linear_rows
+
+# An example may take as long as the machine needs: other work must fail no test.
+hypothesis.settings.register_profile(
+    "patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("patient")
 
 LONG = ("test_workers.py", "test_bench_workers.py", "test_distributed.py")
 

@@ -90,7 +90,7 @@ def is_alive(pid):
         return False
 
 
-def wait_until(reached, seconds=60.0):
+def wait_until(reached, seconds=300.0):
     end = time.monotonic() + seconds
     while not reached():
         assert time.monotonic() < end, "waited in vain"

@@ -491,6 +491,20 @@ def test_a_plain_locale_shows_every_name(cafe):
     assert "café" in ended.stdout.decode("utf-8")
 
 
+def test_in_a_plain_locale_names_and_paths_may_hold_any_letter(tmp_path):
+    folder = tmp_path / "größe"
+    folder.mkdir()
+    table = pd.DataFrame(chain(200), columns=["café", "b", "π"])
+    table.to_csv(folder / "tür.csv", index=False, encoding="utf-8")
+    asked = ("discover", folder / "tür.csv", "--out", folder / "läuf", "--forbid", "café -> π")
+    more = ("--max-lag", 1, "--forecaster", "linear", "-q")
+    ended = _elsewhere(*asked, *more, LC_ALL="C", PYTHONUTF8="0")
+    assert ended.returncode == 0, ended.stderr
+    run = fc.load(folder / "läuf")
+    assert run.data.variables == ("café", "b", "π")
+    assert run.config.edges.forbid == ("café -> π",)
+
+
 def test_output_to_a_full_device_is_one_sentence(cafe):
     with open("/dev/full", "wb") as full:
         ended = _elsewhere("forecast", cafe, "--steps", 1, "--json", stdout=full)

@@ -203,7 +203,7 @@ def test_the_errors_are_those_of_the_forecasts():
 
 
 @given(scale=st.floats(1e-3, 1e3), shift=st.floats(-100, 100))
-@settings(max_examples=2, deadline=None)
+@settings(max_examples=2)
 def test_units_change_neither_skill_nor_mase(scale, shift):
     one = rolling_origin(panel(seasonal(200)), 2, **LINEAR).summary
     other = rolling_origin(panel(seasonal(200) * scale + shift), 2, **LINEAR).summary

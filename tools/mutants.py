@@ -27,11 +27,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 SOURCE, TESTS = ROOT / "src" / "forecause", ROOT / "tests"
 PACKAGES = ("edges", "regression", "attribute", "graph")
-BEYOND = {  # tests that reach a package without being its own, the quickest first
-    "edges": ("test_method.py", "forecast/input_tests", "test_hard_numbers.py"),
-    "regression": ("forecast/input_tests", "edges", "test_method.py", "test_hard_numbers.py"),
-    "attribute": ("test_method.py", "test_mixed_tables.py"),
-    "graph": ("test_store.py", "test_method.py", "refine"),
+BEYOND = {  # tests that reach a package without being its own
+    "edges": ("forecast/input_tests/test_given_parents.py", "test_domains.py", "test_method.py"),
+    "regression": ("forecast/input_tests", "edges"),
+    "attribute": ("test_method.py",),
+    "graph": ("test_store.py",),
     "store.py": ("test_store.py", "test_saved.py", "test_saved_runs.py", "test_bounded.py"),
 }
 HEAVY = (  # imported once; every trial is a fork
@@ -155,26 +155,39 @@ def _not_run(node: ast.AST) -> Iterator[ast.AST]:
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))
         parts += node.args if name in SAID else []
         parts += [key for key in node.keywords if name in SAID or key.arg in ("strict", "copy")]
-    if isinstance(node, ast.AnnAssign | ast.Assign) and "TypeAlias" in ast.unparse(node):
-        parts.append(node)
+    if isinstance(node, ast.Module):
+        parts += [part for part in node.body if _is_choice(part)]
     for part in parts:
         if isinstance(part, ast.AST):
             yield from ast.walk(part)
 
 
+def _is_choice(node: ast.stmt) -> bool:
+    """A constant of a module: another value is another choice, such as of how many rows to read."""
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", node)]
+    return isinstance(node, ast.Assign | ast.AnnAssign) and ast.unparse(targets[0])[0].isupper()
+
+
+Tests = tuple[str, ...]
+
+
 @cache
-def tests_of(file: Path) -> list[tuple[str, ...]]:
-    """The tests that reach a file, in turn: those that name it, of its package, and beyond."""
+def near(file: Path) -> list[Tests]:
+    """The tests that name a file, and the others of its package."""
     place = file.relative_to(SOURCE)
-    package = place.parts[0]
+    if len(place.parts) == 1:
+        return far(file)[:2]
     module = ".".join(("forecause", *place.with_suffix("").parts))
-    own = sorted((TESTS / package).rglob("test_*.py")) if len(place.parts) > 1 else []
+    own = sorted((TESTS / place.parts[0]).rglob("test_*.py"))
     named = [test for test in own if file.stem in test.stem or module in test.read_text()]
-    parts = [named, [test for test in own if test not in named]]
-    for name in BEYOND[package]:
-        more = TESTS / name
-        parts.append(sorted(more.rglob("test_*.py")) if more.is_dir() else [more])
+    parts = (named, [test for test in own if test not in named])
     return [tuple(map(str, part)) for part in parts if part]
+
+
+@cache
+def far(file: Path) -> list[Tests]:
+    """Tests of other packages that reach a file."""
+    return [(str(TESTS / name),) for name in BEYOND[file.relative_to(SOURCE).parts[0]]]
 
 
 class Copy:
@@ -187,11 +200,11 @@ class Copy:
         for name in HEAVY:
             __import__(name)
         gc.freeze()
-        self.seconds: dict[tuple[str, ...], float] = {}
+        self.seconds: dict[Tests, float] = {}
 
-    def notices(self, mutant: Mutant) -> bool:
+    def notices(self, mutant: Mutant, groups: list[Tests]) -> bool:
         """Whether tests fail with a mutant in its file's place, or do not end."""
-        for tests in tests_of(mutant.file):
+        for tests in groups:
             patience = max(LEAST_PATIENCE, 10 * self._seconds_as_is(tests))
             place = self.folder / "forecause" / mutant.file.relative_to(SOURCE)
             place.write_text(mutant.code, encoding="utf-8")
@@ -202,7 +215,7 @@ class Copy:
                 shutil.copy2(mutant.file, place)
         return False
 
-    def _seconds_as_is(self, tests: tuple[str, ...]) -> float:
+    def _seconds_as_is(self, tests: Tests) -> float:
         """How long these tests take on the code as it is, where they must pass."""
         if tests not in self.seconds:
             begun = time.monotonic()
@@ -212,7 +225,7 @@ class Copy:
             self.seconds[tests] = time.monotonic() - begun
         return self.seconds[tests]
 
-    def _run(self, tests: tuple[str, ...], patience: float) -> int:
+    def _run(self, tests: Tests, patience: float) -> int:
         """The exit code of pytest in a process of its own; -1 for one that did not end."""
         child = os.fork()
         if child == 0:
@@ -227,7 +240,7 @@ class Copy:
         os.waitpid(child, 0)
         return -1
 
-    def _try(self, tests: tuple[str, ...]) -> int:
+    def _try(self, tests: Tests) -> int:
         os.setsid()
         paths = [str(self.folder), str(ROOT / "bench" / "src")]
         sys.path[:0] = paths
@@ -271,22 +284,31 @@ def main() -> None:
     asked = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
     chosen, of = drawn(asked.count, asked.seed, asked.only)
-    until, tried, survivors = time.monotonic() + 60 * asked.minutes, 0, []
+    until = time.monotonic() + 60 * asked.minutes
     with tempfile.TemporaryDirectory(prefix="mutants-") as name:
-        copy = Copy(Path(name))
+        copy, tried, left = Copy(Path(name)), 0, []
         for mutant in chosen:
             if time.monotonic() > until:
                 break
-            begun = time.monotonic()
-            noticed = copy.notices(mutant)
             tried += 1
-            survivors += [] if noticed else [str(mutant)]
-            word = "noticed " if noticed else "SURVIVED"
-            sys.stdout.write(f"{word} {time.monotonic() - begun:4.0f} s {mutant}\n")
-            sys.stdout.flush()
-    share = 1 - len(survivors) / max(tried, 1)
-    sys.stdout.write(f"{tried} of {of:,} mutants tried, {share:.1%} noticed; survivors:\n")
-    sys.stdout.writelines(f"  {name}\n" for name in survivors)
+            if not copy.notices(mutant, near(mutant.file)):
+                left.append(mutant)
+                say(f"not near: {mutant}")
+        say(f"{tried} of {of:,} mutants tried; {len(left)} are left to tests of other packages")
+        survivors = [
+            mutant
+            for mutant in left
+            if time.monotonic() > until or not copy.notices(mutant, far(mutant.file))
+        ]
+    say(f"{1 - len(survivors) / max(tried, 1):.1%} noticed; survivors:")
+    for mutant in survivors:
+        say(f"  {mutant}")
+
+
+def say(line: str) -> None:
+    """Print, at once."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

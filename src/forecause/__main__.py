@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 
 
 def main() -> None:
@@ -10,9 +11,20 @@ def main() -> None:
         number = getattr(signal, name, None)  # Windows has no SIGHUP
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _leave)
+    _speak_utf8()
     from forecause.cli import main as command
 
     command()
+
+
+def _speak_utf8() -> None:
+    """Begin again in UTF-8 where Python was told that files and arguments are plain ASCII.
+
+    Else no path or name beyond it could be given, let alone be written into a run.
+    """
+    if sys.getfilesystemencoding() == "ascii":
+        again = [sys.executable, "-X", "utf8", *sys.orig_argv[1:]]
+        os.execve(sys.executable, again, os.environ | {"PYTHONUTF8": "1"})
 
 
 def _leave(number: int, _frame: object) -> None:

@@ -12,7 +12,9 @@ import os
 import stat
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from forecause.errors import InputError
 
@@ -21,6 +23,9 @@ LARGEST_TEXT = 2**28  # bytes of a graph, a page or a file of a run; the largest
 LARGEST_MODEL = 2**30  # bytes of a forecaster's weights
 MOST_PARTS = 20_000_000  # numbers of a JSON document, a list counting as four
 MOST_CANDIDATES = 10**8  # (target, source, lag) of a graph; 3,000 variables and 10 lags have 9e7
+MOST_COUNTED = 2**53  # of anything; more is no whole number once it is a float
+
+Count = Annotated[int, Field(ge=0, le=MOST_COUNTED)]
 
 
 def check_file(path: Path) -> None:

@@ -16,15 +16,13 @@ from pydantic import (
     ConfigDict,
     Field,
     FiniteFloat,
-    NonNegativeInt,
-    PositiveInt,
     StrictStr,
     ValidationError,
     model_validator,
 )
 
 from forecause.advice import Advice
-from forecause.bounded import parse_json
+from forecause.bounded import MOST_COUNTED, Count, parse_json
 from forecause.config.options import DataOptions
 from forecause.data.variables import Label
 from forecause.errors import InputError
@@ -34,6 +32,7 @@ from forecause.seasons.terms import TimeTerms
 FORMAT = "forecause.run/1"
 
 # Time and memory:
+LONGEST_STEP = 1e100  # between rows, as of any value
 MOST_ROWS = 10**9  # of data with regimes, which tell of every row
 NUMBERS = (  # columns of a run's edges; others may hold anything
     *("effect", "sign", "share", "confidence", "p_value", "q_value", "certainty", "stability"),
@@ -41,6 +40,7 @@ NUMBERS = (  # columns of a run's edges; others may hold anything
 )
 TEXTS = ("grade", "mark", "domains")
 
+Lag = Annotated[int, Field(ge=1, le=MOST_COUNTED)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Number = FiniteFloat | None  # None where there is none
 Array = npt.NDArray[Any]
@@ -60,7 +60,7 @@ class SavedTimeCourse(Saved):
 
     terms: tuple[TimeTerms, ...] = Field(min_length=1)
     weights: list[list[list[FiniteFloat]]]
-    ends: list[NonNegativeInt]
+    ends: list[Count]
     levels: list[list[FiniteFloat]] | None
     labels: list[bool]
 
@@ -80,16 +80,16 @@ class SavedData(Saved):
     """What is remembered of the data, but for its arrays."""
 
     variables: tuple[StrictStr, ...] = Field(min_length=1)
-    rows: NonNegativeInt
-    windows: NonNegativeInt
+    rows: Count
+    windows: Count
     missing_share: Share
     lost_share: Share
     series_names: tuple[StrictStr, ...] = Field(min_length=1)
     notes: tuple[StrictStr, ...]
     fingerprint: StrictStr
-    domain_windows: dict[str, NonNegativeInt] = {}
-    latest_domain: tuple[NonNegativeInt, ...] = ()
-    sample_domain: tuple[NonNegativeInt, ...] = ()
+    domain_windows: dict[str, Count] = {}
+    latest_domain: tuple[Count, ...] = ()
+    sample_domain: tuple[Count, ...] = ()
     source: SavedSource | None = None
     labels: tuple[Label, ...] = ()
     course: SavedTimeCourse | None = None
@@ -106,7 +106,7 @@ class SavedForecaster(Saved):
 class SavedOutlook(Saved):
     """Who forecasts several steps ahead; see forecast.outlook."""
 
-    season: int = Field(ge=1)
+    season: int = Field(ge=1, le=MOST_COUNTED)
     errors: dict[str, list[Any]]
 
     @model_validator(mode="after")
@@ -139,7 +139,7 @@ class SavedFinding(Saved):
     grave: bool = False
     seen: StrictStr = ""
     gravity: Literal["note", "alert", "doubt"] = "alert"
-    about: list[tuple[StrictStr | None, StrictStr | None, PositiveInt | None]] = []
+    about: list[tuple[StrictStr | None, StrictStr | None, Lag | None]] = []
     evidence: dict[StrictStr, FiniteFloat] = {}
     advice: list[Advice] = []
 
@@ -167,9 +167,9 @@ class SavedRelevance(Saved):
 class SavedChanges(Saved):
     """Where the mechanism changes, as columns of a table."""
 
-    row: list[NonNegativeInt]
-    earliest: list[NonNegativeInt]
-    latest: list[NonNegativeInt]
+    row: list[Count]
+    earliest: list[Count]
+    latest: list[Count]
     before: list[StrictStr]
     after: list[StrictStr]
     certainty: list[Number]
@@ -186,7 +186,7 @@ class SavedRegimes(Saved):
     """Which stretches of rows follow which mechanism."""
 
     names: list[StrictStr] = Field(min_length=1)
-    stretches: list[tuple[NonNegativeInt, StrictStr]] = Field(min_length=1)
+    stretches: list[tuple[Count, StrictStr]] = Field(min_length=1)
     changes: SavedChanges
 
     @model_validator(mode="after")
@@ -248,7 +248,7 @@ class SavedResponse(Saved):
 class SavedEdge(Saved):
     """What the page shows of an edge."""
 
-    edge: tuple[NonNegativeInt, NonNegativeInt, NonNegativeInt]
+    edge: tuple[Count, Count, Count]
     response: SavedResponse
     influence: list[Number]
     lost: Number
@@ -258,9 +258,9 @@ class SavedTime(Saved):
     """How the data was sampled."""
 
     kind: Literal["rows", "dates", "numbers"] = "rows"
-    step: Number = None
+    step: Annotated[FiniteFloat, Field(ge=0, le=LONGEST_STEP)] | None = None
     freq: StrictStr | None = None  # pandas' code of the calendar
-    months: NonNegativeInt | None = None
+    months: Count | None = None
     ends: list[StrictStr | Number] = []  # the last stamp of every series
 
     @model_validator(mode="after")
@@ -274,7 +274,7 @@ class SavedTime(Saved):
 class SavedCourse(Saved):
     """All rows, as drawn."""
 
-    rows: NonNegativeInt
+    rows: Count
     values: list[list[Number]]
     explained: list[list[Number]] | None = None  # by time alone
     left: list[list[Number]] | None = None
@@ -317,17 +317,17 @@ class SavedStrength(Saved):
 
     low: FiniteFloat = Field(alias="from")
     to: Number
-    edges: NonNegativeInt
+    edges: Count
     recovered: Share | None
-    found: NonNegativeInt
+    found: Count
     false: Share | None
 
 
 class SavedPower(Saved):
     """power.json"""
 
-    windows: NonNegativeInt
-    repeats: PositiveInt
+    windows: Count
+    repeats: int = Field(ge=1, le=MOST_COUNTED)
     seed: int
     recovered: Share | None
     false: Share | None

@@ -20,7 +20,7 @@ def collect(parts, power=2):
 
 
 @given(cuts=st.lists(st.integers(1, 39), max_size=5, unique=True))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_how_samples_are_split_into_batches_does_not_matter(cuts):
     parts = np.split(SIGNED, sorted(cuts))
     whole, split = collect([SIGNED]), collect(parts)

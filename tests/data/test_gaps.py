@@ -53,7 +53,7 @@ def test_the_input_is_left_alone():
     assert interpolated(complete, ONE_STRETCH, 1, range(complete.shape[1]))[0] is complete
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     hnp.arrays(np.float64, (30, 2), elements=st.sampled_from([NAN, NAN, 1.0, -2.0, 7.5])),
     st.sets(st.integers(1, 29), max_size=3),

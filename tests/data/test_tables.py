@@ -140,7 +140,7 @@ def test_names_that_are_not_text_are_written_as_text():
     assert Panel.of(FRAME.assign(**{"3": range(ROWS)}).rename(columns={"a": 7})).variables[0] == "7"
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.lists(
         st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1),
@@ -210,7 +210,7 @@ def test_interleaved_series_are_put_together_in_order():
     assert panel.series.tolist() == [0] * 20 + [1] * 20
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.sampled_from("wxyz"), min_size=ROWS, max_size=ROWS))
 def test_grouping_series_keeps_every_row_and_their_order(labels):
     panel = Panel.of(FRAME.assign(id=labels), series="id")

@@ -38,7 +38,7 @@ def by_hand(made, max_lag):
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     lengths=st.lists(st.integers(1, 40), min_size=1, max_size=4),
     max_lag=st.integers(1, 4),
@@ -189,7 +189,7 @@ def test_a_sample_is_in_time_order_and_repeatable():
     assert windows.sample(10_000, np.random.default_rng(0)) is windows
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     chosen=st.lists(st.integers(0, 295), min_size=1, max_size=40),
     dtype=st.sampled_from([np.float32, np.float64]),

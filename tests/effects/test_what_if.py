@@ -204,7 +204,8 @@ def test_futures_without_number_are_refused(found, draws):
     ids=["response", "shares", "effect", "total", "power", "evaluate"],
 )
 def test_what_is_no_whole_number_of_rows_is_refused(found, ask, number):
-    with pytest.raises(fc.InputError, match=r"at least 1|must be 1 to|between 1 and|must be a whole number"):
+    told = r"at least 1|must be 1 to|between 1 and|must be a whole number"
+    with pytest.raises(fc.InputError, match=told):
         ask(found, number)
 
 

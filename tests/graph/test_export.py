@@ -49,7 +49,7 @@ NASTY = (
 NAMES = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8)
 NUMBERS = st.floats(allow_infinity=True)
 
-quickly = settings(max_examples=30, deadline=None)
+quickly = settings(max_examples=30)
 
 
 @st.composite

@@ -12,7 +12,7 @@ from forecause.errors import InputError
 from forecause.graph import LaggedGraph, empty_scores, json_format
 from forecause.graph.json_format import read_json, to_json
 
-quickly = settings(max_examples=30, deadline=None)
+quickly = settings(max_examples=30)
 
 
 def small_graph() -> LaggedGraph:
@@ -144,7 +144,7 @@ def test_broken_json_is_refused_in_one_sentence(text, said):
     assert "\n" not in str(caught.value)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists))
 def test_any_value_at_any_place_is_read_or_refused(value):
     for key in ("variables", "max_lag", "edges", "scores", "score_lags", "domains"):

@@ -38,7 +38,7 @@ def test_details_become_columns():
     assert graph.edges["sign"].tolist() == [-17.0, -16.0]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(hnp.arrays(bool, (3, 3, 2)))
 def test_adjacency_is_the_mask_the_graph_was_made_of(chosen):
     graph = LaggedGraph.from_scores(scores_of(np.ones((3, 3, 2))), chosen)
@@ -54,7 +54,7 @@ def test_adjacency_begins_at_lag_0_where_an_edge_has_no_delay():
     assert np.argwhere(graph.adjacency.values).tolist() == [[1, 0, 0], [2, 2, 2]]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.permutations(range(4)))
 def test_edges_are_strongest_first_whatever_order_they_came_in(order):
     edges = [

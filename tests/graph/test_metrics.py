@@ -69,7 +69,7 @@ def test_the_strongest_lag_decides_lag_accuracy_and_all_lags_the_set_accuracy():
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_metrics_agree_with_scikit_learn(seed):
     predicted, truth = random_pair(seed)
     found = score_graph(predicted, truth)
@@ -117,7 +117,7 @@ def curve_by_hand(scores, true):
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_the_order_of_the_variables_does_not_matter(seed):
     predicted, truth = random_pair(seed)
     order = np.random.default_rng(seed).permutation(len(truth.variables))

@@ -48,7 +48,7 @@ def test_density_mean_and_variance_are_those_of_torch(head):
 
 @pytest.mark.parametrize("head", ["gaussian", "mixture"])
 @given(size=st.floats(-1e6, 1e6), value=st.floats(-100, 100))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_no_output_makes_the_likelihood_or_its_gradient_infinite(head, size, value):
     likelihood = LIKELIHOODS[head]
     outputs = torch.full((1, 1, likelihood.outputs), size).requires_grad_()

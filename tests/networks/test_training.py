@@ -124,3 +124,14 @@ def test_progress_is_reported_up_to_the_end(noise):
     fit_data = FitData(early, late, progress=heard)
     train(Constant(early.shape), fit_data, settings)
     assert heard.shares == [0.25, 0.5, 0.75, 1.0]
+
+
+def test_a_gradient_is_cut_to_the_largest_norm(noise):
+    early, late = noise
+    norms = []
+    for clip in (0.5, 1e9):
+        model = Constant(early.shape, start=1e4)
+        train(model, FitData(early, late), TrainingSettings(max_steps=1, clip=clip))
+        norms.append(float(model.level.grad.norm()))
+    assert norms[0] == pytest.approx(0.5, rel=1e-3)
+    assert norms[1] > 100  # the same one, not cut

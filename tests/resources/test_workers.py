@@ -187,4 +187,4 @@ def test_what_ray_starts_ends_with_a_process_that_is_killed():
     driver.kill()
     driver.wait()
     driver.stdout.close()
-    errands.wait_until(lambda: not left(), 300)
+    errands.wait_until(lambda: not left())

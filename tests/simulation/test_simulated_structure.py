@@ -36,7 +36,7 @@ def test_an_expectation_equal_to_the_cap_gives_every_variable_exactly_that_many(
 
 
 @given(st.integers(1, 8), st.integers(1, 6), st.floats(0, 1), st.booleans(), st.integers(0, 99))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_edges_are_within_the_lags_and_self_edges_as_allowed(nodes, max_lag, share, long, seed):
     simulated = simulate(
         nodes=nodes,

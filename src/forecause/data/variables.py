@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt
 
+from forecause.bounded import Count
 from forecause.config.thresholds import thresholds
 from forecause.graph.axes import by_lag, by_step
 
@@ -60,7 +61,7 @@ class Label:
 
     name: str
     levels: Annotated[tuple[str, ...], Field(min_length=1)]
-    first: NonNegativeInt  # its first column
+    first: Count  # its first column
 
     @property
     def columns(self) -> Index:

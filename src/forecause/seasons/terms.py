@@ -12,8 +12,9 @@ from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field, NonNegativeInt
+from pydantic import Field
 
+from forecause.bounded import Count
 from forecause.regression.splines import spline_terms
 
 # Time and memory:
@@ -58,10 +59,10 @@ class Cycle:
 class TimeTerms:
     """What time explains in a table of so many rows: cycles, trend, shifts and odd days."""
 
-    rows: NonNegativeInt
+    rows: Count
     cycles: tuple[Cycle, ...] = ()
     knots: tuple[float, ...] = ()  # rows between which the trend bends; () is no trend
-    shifts: tuple[NonNegativeInt, ...] = ()  # first rows of new levels
+    shifts: tuple[Count, ...] = ()  # first rows of new levels
     odd_days: tuple[tuple[int, int], ...] = ()  # first row and end of days unlike their weekday
 
     def __bool__(self) -> bool:

@@ -157,7 +157,7 @@ def test_counted_column_names_are_a_header(tmp_path, index):
     np.testing.assert_array_equal(panel.values, VALUES)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.lists(
         st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1),
@@ -325,7 +325,7 @@ CELL = st.sampled_from(
 ROW = st.lists(CELL, max_size=4).map(",".join)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.one_of(st.binary(max_size=60), st.lists(ROW, max_size=8).map("\n".join)))
 def test_any_content_is_read_or_refused(tmp_path_factory, content):
     data = content if isinstance(content, bytes) else content.encode()
