@@ -156,15 +156,9 @@ def _classes(
         filled += len(added)
         for total, part in zip(every, sums, strict=True):
             total += part
-    return [
-        _Class(
-            g,
-            np.ascontiguousarray(np.moveaxis(coefficients[r], 2, 0)),
-            s,
-            influence[:, r].transpose(3, 1, 2, 0),
-        )
-        for g, r, s in zip(kinds, rows, every, strict=True)
-    ]
+    betas = [np.ascontiguousarray(np.moveaxis(coefficients[r], 2, 0)) for r in rows]
+    blocks_last = [influence[:, r].transpose(3, 1, 2, 0) for r in rows]
+    return [_Class(*one) for one in zip(kinds, betas, every, blocks_last, strict=True)]
 
 
 def hc3_terms(
