@@ -73,14 +73,15 @@ function measureBoxes() {
     boxes.set(name, { x, y, w, h: small ? 18 : 28, label });
   }
   const rooms = small ? [[6, 14], [3, 3]] : [[16, 30], [8, 14], [4, 4]]; // what is left of it where boxes are many
-  if (shown.length <= MOST_PUSHED) for (const room of rooms) pushApart([...boxes.values()], room);
+  const taken = [...boxes.values()].reduce((sum, box) => sum + box.w * box.h, 0);
+  if (taken < MOST_TAKEN * stage.zoom ** 2 * stage.width * stage.height) for (const room of rooms) pushApart([...boxes.values()], room);
   if (!small) return;
   const all = [...boxes];
   boxes.clear();
   for (const [name, box] of all) boxes.set(name, covers(box) ? { ...box, w: dot, h: dot, label: "" } : box);
 }
 // Boxes that cover each other, or leave no room for an arrow, move apart the shorter way.
-const MOST_PUSHED = 120, ROUNDS = 60;
+const MOST_TAKEN = 0.35, ROUNDS = 60; // share of the picture that names may take up for that
 function pushApart(list, [padX, padY]) {
   const whole = stage.zoom === 1 && stage.panX === 0, { top, height } = summaryFrame();
   for (let round = 0, moved = true; moved && round < ROUNDS; round++) {
