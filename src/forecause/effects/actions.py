@@ -76,7 +76,12 @@ def _held(found: Result, do: Mapping[str, Any], steps: int, series: int) -> Sing
             held[:, columns] = (_held_levels(label, values, steps) - mean[columns]) / sd[columns]
             continue
         place = number_place(found, name)
-        path = np.asarray(values, dtype=np.float64)
+        try:
+            path = np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(
+                f"{name!r} must be held at a number, or at one per step; found {values!r:.80}."
+            ) from None
         if path.ndim > 1 or (path.ndim == 1 and len(path) != steps):
             raise InputError(
                 f"{name!r} must be held at one number or at {steps} numbers, one per step; found "
