@@ -324,6 +324,11 @@ def test_a_misspelt_setting_of_a_forecaster_is_told_with_the_nearest_name(wrong,
         wrong()
 
 
+def test_a_torch_module_is_told_where_it_goes():
+    with pytest.raises(fc.InputError, match=r"torch module goes to fc.drivers\(model, data\)"):
+        fc.discover(np.zeros((50, 2)), forecaster=object())
+
+
 def test_what_is_held_is_shown_as_given_and_must_be_given_by_name(chain_run):
     held = chain_run.simulate_do({"a": 0, "b": [0.1, 0.2, 0.3]}, 3)
     assert held["a"].tolist() == [0.0] * 3
@@ -331,4 +336,6 @@ def test_what_is_held_is_shown_as_given_and_must_be_given_by_name(chain_run):
     drawn = chain_run.simulate_do({"b": [0.1, 0.2, 0.3]}, 3, draws=4)
     assert drawn["b"].tolist() == [0.1, 0.2, 0.3] * 4
     with pytest.raises(fc.InputError, match="must be given by name"):
-        chain_run.simulate_do("oil=3", 2)
+        chain_run.simulate_do("oil=3")
+    with pytest.raises(fc.InputError, match="'a' must be held at numbers"):
+        chain_run.simulate_do({"a": "much"})

@@ -49,6 +49,21 @@ GROUPS = {
     ),
 }
 RESULTS = {
+    "effects": "90 % intervals hold in 88 to 95 % (500 rows, found edges)",
+    "expectation": "the announced range held in 40 of 40 runs; its end is 6 times its start",
+    "causal": "errors over the oracle's: dense 8.7 %, on causes 2.5 % (linear, 300 rows)",
+    "responses": "bands of big effects hold in 96 %, a dense VAR's in 73 and 59 % (MLP-add)",
+    "forecasts": "error over the last value's 0.62, AutoETS 0.66, VAR 0.80 (recorded, one step)",
+    "incidents": "root first in all mean shifts and bursts, in 35 % of broken links; chance 8 %",
+    "incidents-recorded": "root first: Sock Shop 67 %, PetShop 35 %; chance 3 %",
+    "domain-index": "F1 0.96 told the domain, 0.25 not told (10,000 rows)",
+    "one-model": "the same F1 as version 0.2 within 0.01, on every suite",
+    "post-processing": "F1 with hidden causes 0.98 as discovered, 0.99 refined",
+    "screening": "recall with 2,000 rows 1.00 linear, 0.79 monotonic, 0.94 MLP (100 variables)",
+    "ranking": "AUROC 0.68 to 1.00; chance 0.5; the order by p-value is about as good",
+    "paper-theorem": "parents of the variance: AUROC 0.60 with squared error, 0.98 with a variance",
+    "paper-lrp-rule": "halving the attention doubles the share of the own last value",
+    "paper-curve": "within 1 % of the VAR after 800 steps",
     "alerts": "4 of 240 sound systems are doubted, of broken ones 95 to 100 %",
     "calibration": "F1 0.98, 0.85, 0.85, 0.99, 0.98 (10,000 rows); 1 to 6 % false at nominal 2 %",
     "calibration-50k": "F1 1.00, 0.93, 0.93, 1.00, 1.00",
@@ -84,7 +99,7 @@ def line_of(name: str) -> str:
     text = table_of(name)
     title = text.splitlines()[0].removeprefix("# ")
     told = OWN_WORDS.search(text)
-    known = told[1] if told and "no rival" not in told[1] else "see the table"
+    known = told[1] if told and "no rival" not in told[1] else "figures without a rival"
     result = RESULTS.get(name, known)
     return f"| [{title}]({name}/table.md) | {result} | {command_of(name)} |"
 

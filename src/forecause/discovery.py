@@ -151,7 +151,7 @@ class Discovery(Result):
     def simulate_do(
         self,
         do: Mapping[str, Any],
-        steps: int,
+        steps: int = 1,
         series: str | None = None,
         draws: int = 0,
         seed: int = 0,

@@ -29,4 +29,6 @@ def _table(table: pd.DataFrame) -> str:
 
 
 def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
     return figure(value) if isinstance(value, float) else str(value)

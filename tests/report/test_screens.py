@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from test_browser import until
 
+import forecause as fc
 from forecause.diagnostics.finding import Finding
+from forecause.report.page import graph_page
 from report_runs import linear_run, many_variables, three_variables, with_domains
 
 DESK, PHONE = (1400, 900), (380, 820)
@@ -27,6 +29,7 @@ def told(run):
     grades = ["firm", "likely", "tentative", "firm"][: len(edges)]
     edges = edges.assign(change=edges["effect"], change_low=edges["effect"] - 0.1)
     edges = edges.assign(change_high=edges["effect"] + 0.1, grade=grades)
+    edges = edges.assign(decided_by="linear", doubtful=False)
     doubt = Finding("regimes", "What drives b changes over time", gravity="doubt")
     return replace(run, graph=replace(run.graph, edges=edges), findings=(doubt,))
 
@@ -54,7 +57,7 @@ def test_the_first_screen_is_the_answer(open_page, path):
     assert "a raises b after 1 row" in first
     assert "firm" in first
     assert "per standard deviation of a" in first
-    assert "0.80 more b [0.70, 0.90]" in first
+    assert "By 0.80 [0.70, 0.90] per" in first
 
 
 @pytest.mark.parametrize("size", [DESK, PHONE])
@@ -195,3 +198,27 @@ def test_an_accessibility_checker_finds_nothing_serious(open_page, tmp_path, siz
         if one["impact"] in SERIOUS
     ]
     assert serious == []
+
+
+def test_names_of_thirty_linked_variables_do_not_cover_each_other(open_page, tmp_path):
+    run = many_variables(30, 3, 40)
+    names = [f"service_{i:02d}_request_latency_seconds" for i in range(30)]
+    edges = run.graph.edges.replace(dict(zip(run.graph.variables, names, strict=True)))
+    graph = fc.LaggedGraph(names, 3, edges)
+    (tmp_path / "graph.html").write_text(graph_page(graph), encoding="utf-8")
+    page = open_page(tmp_path / "graph.html", size=DESK)
+    shown = page.evaluate("forecause.boxes()")
+    assert all(one["label"] for one in shown)
+    for at, one in enumerate(shown):
+        for other in shown[at + 1 :]:
+            apart = abs(one["x"] - other["x"]) >= (one["w"] + other["w"]) / 2
+            assert apart or abs(one["y"] - other["y"]) >= (one["h"] + other["h"]) / 2
+
+
+def test_who_decided_an_edge_stands_within_the_table_as_it_opens(open_page, path):
+    page = open_page(path, size=DESK)
+    heads = page.locator("#table th button")
+    columns = [heads.nth(i).get_attribute("data-column") for i in range(heads.count())]
+    assert columns.index("decided_by") == columns.index("grade") + 1
+    assert box(page, "#table th button[data-column=decided_by]")[2] <= DESK[0]
+    assert "doubtful" not in columns

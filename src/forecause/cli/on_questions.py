@@ -51,9 +51,9 @@ def response(
         write_table(told.table, out)
     share = {name: _known(value) for name, value in told.direct_share.items()}
     about = {"amount": told.amount, "direct_share": share, "sentence": told.sentence}
-    moved = told.table.groupby("target", sort=False)["effect"].transform(lambda e: (e != 0).any())
-    shown = told.table if json else told.table[moved].drop(columns="source")
-    show_answer({"response": shown}, [told.sentence, told.caveat], json, about)
+    show_answer(
+        {"response": told.table if json else told.moved}, [told.sentence, told.caveat], json, about
+    )
 
 
 def explain(

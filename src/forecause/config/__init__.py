@@ -124,6 +124,7 @@ class Config(Settings):
             named = normalised(named)
         except OverflowError:
             raise InputError("A number among the options is too large to be used.") from None
+        _check_kind_of(named.get("forecaster", "auto"))
         complete = _with_preset(named)
         grouped: dict[str, dict[str, Any]] = {group: {} for group in GROUPS}
         whole = {name: complete.pop(name) for name in UNGROUPED if name in complete}
@@ -251,6 +252,16 @@ def _check_rule(edges: EdgeOptions, asked: Mapping[str, Any]) -> None:
         raise InputError(
             f"fdr belongs to the rule fdr, found select={edges.select!r}; choose select='fdr' or "
             "leave fdr out."
+        )
+
+
+def _check_kind_of(forecaster: Any) -> None:
+    """Refuse a model of another library, and say where it goes."""
+    if not isinstance(forecaster, str | ForecasterSpec):
+        raise InputError(
+            "A forecaster is a name such as 'mlp' or settings such as fc.MLP(hidden=64); a model "
+            "of another library or a torch module goes to fc.drivers(model, data), whose `run` "
+            f"has the graph. Found {type(forecaster).__name__}."
         )
 
 

@@ -163,7 +163,7 @@ class ForecasterSpec(Settings):
             names = get_args(ForecasterName)
             raise InputError(
                 f"Unknown forecaster {kind!r}; choose one of {', '.join(names)}"
-                f"{did_you_mean(kind, names)}."
+                f"{did_you_mean(kind, names)}"
             )
         return cls.known[kind]
 
@@ -173,10 +173,10 @@ def check_names(asked: Iterable[str], known: Iterable[str], what: str = "option"
     names = list(known)
     for name in asked:
         if name not in names:
-            raise InputError(f"There is no {what} {name!r}{did_you_mean(name, names)}.")
+            raise InputError(f"There is no {what} {name!r}{did_you_mean(name, names)}")
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """The end of a sentence that suggests the nearest name, if one is near."""
+    """The end of a sentence, with its stop, that suggests the nearest name, if one is near."""
     close = difflib.get_close_matches(name, list(names), n=1)
-    return f"; did you mean {close[0]!r}" if close else ""
+    return f"; did you mean {close[0]!r}?" if close else "."

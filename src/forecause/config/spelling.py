@@ -72,7 +72,7 @@ def refuse_unknown(asked: Iterable[str], known: Iterable[str]) -> None:
             continue
         if name in MOVED:
             raise InputError(f"{name} is an option of {MOVED[name]}.")
-        raise InputError(f"There is no option {name!r}{did_you_mean(name, [*names, *MOVED])}.")
+        raise InputError(f"There is no option {name!r}{did_you_mean(name, [*names, *MOVED])}")
 
 
 def as_python(name: str, value: Any) -> str:

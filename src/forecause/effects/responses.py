@@ -143,9 +143,15 @@ class Response:
     def _largest(table: pd.DataFrame) -> pd.Series:
         return table["effect"].abs().groupby(table["target"], sort=False).max()
 
+    @property
+    def moved(self) -> pd.DataFrame:
+        """The table of the targets that move; the source is the same in all lines."""
+        moves = self.table["effect"].ne(0).groupby(self.table["target"]).transform("any")
+        return self.table[moves].drop(columns="source")
+
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        return card(self.sentence, [self.caveat], self.table)
+        return card(self.sentence, [self.caveat], self.moved)
 
     def __repr__(self) -> str:
         return f"Response({self.sentence})"

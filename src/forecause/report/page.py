@@ -17,6 +17,7 @@ from markupsafe import Markup, escape
 
 from forecause._version import __version__
 from forecause.bounded import parse_json, text_of
+from forecause.config.thresholds import Thresholds
 from forecause.data.sampling import lag_text, sampling_text
 from forecause.diagnostics.finding import Gravity
 from forecause.errors import InputError
@@ -258,6 +259,8 @@ def _reproduction(run: Result) -> list[tuple[str, str]]:
     origin = run.evidence.get("origin", {})
     versions = origin.get("versions", {"forecause": __version__})
     settings = run.config.to_json()
+    if run.config.thresholds == Thresholds():  # the usual numbers are many; run.json has them
+        settings["thresholds"] = "usual"
     return [
         *((name, text) for name, text in commands(run).items()),
         ("data fingerprint", run.data.fingerprint),

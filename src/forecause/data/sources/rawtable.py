@@ -101,8 +101,6 @@ def check_names(names: Sequence[str]) -> None:
 
 def raw_table(data: Any) -> RawTable:
     """Make a RawTable of a table in memory: pandas, polars, pyarrow, xarray, numpy or a dict."""
-    import narwhals.stable.v2 as nw
-
     library = type(data).__module__.partition(".")[0]
     if library == "xarray":
         return _from_xarray(data)
@@ -116,6 +114,8 @@ def raw_table(data: Any) -> RawTable:
         return _from_pandas(data)
     if library == "pyarrow" and hasattr(data, "column_names"):
         check_names(data.column_names)  # narwhals raises its own error
+    import narwhals.stable.v2 as nw
+
     frame = nw.from_native(data, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         return _from_narwhals(frame)

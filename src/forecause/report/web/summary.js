@@ -49,9 +49,11 @@ function drawnNames() {
 }
 let drawnCount = 0; // as measured last
 const drawnSmall = () => drawnCount > (narrow() ? FEW : 30);
+// The variables without a link have the lowest row; where it is not drawn, the others fill its room.
+const depth = () => (placesNow() === places && !state.extra && !state.selfs && unlinked().size ? 1.74 : 2);
 function placeOf(name) {
   const [x, y] = placesNow().get(name);
-  return toScreen((x / 1.45 + 1) / 2, (1 - y) / 2, summaryFrame());
+  return toScreen((x / 1.45 + 1) / 2, (1 - y) / depth(), summaryFrame());
 }
 const nameFont = () => `${drawnSmall() ? 11 : narrow() ? 12 : 13}px ${FONT}`;
 const boxes = new Map(); // name -> {x, y, w, h, label}, as drawn
@@ -68,9 +70,35 @@ function measureBoxes() {
     const label = labels.get(name);
     const w = Math.max(pen.measureText(label).width + (small ? 10 : 20), small ? 20 : 38);
     if (stage.zoom === 1 && stage.panX === 0) x = Math.max(w / 2 + 3, Math.min(x, stage.width - w / 2 - 3));
-    const box = { x, y, w, h: small ? 18 : 28, label };
-    if (small && shown.length <= FEW_TO_LIST) for (const aside of [0, 20, -20, 40, -40]) if (covers(box)) box.y = y + aside;
-    boxes.set(name, small && covers(box) ? { x, y, w: dot, h: dot, label: "" } : box);
+    boxes.set(name, { x, y, w, h: small ? 18 : 28, label });
+  }
+  const rooms = small ? [[6, 14], [3, 3]] : [[16, 30], [8, 14], [4, 4]]; // what is left of it where boxes are many
+  const taken = [...boxes.values()].reduce((sum, box) => sum + box.w * box.h, 0);
+  if (taken < MOST_TAKEN * stage.zoom ** 2 * stage.width * stage.height) for (const room of rooms) pushApart([...boxes.values()], room);
+  if (!small) return;
+  const all = [...boxes];
+  boxes.clear();
+  for (const [name, box] of all) boxes.set(name, covers(box) ? { ...box, w: dot, h: dot, label: "" } : box);
+}
+// Boxes that cover each other, or leave no room for an arrow, move apart the shorter way.
+const MOST_TAKEN = 0.35, ROUNDS = 60; // share of the picture that names may take up for that
+function pushApart(list, [padX, padY]) {
+  const whole = stage.zoom === 1 && stage.panX === 0, { top, height } = summaryFrame();
+  for (let round = 0, moved = true; moved && round < ROUNDS; round++) {
+    moved = false;
+    list.forEach((a, i) => list.slice(i + 1).forEach((b) => {
+      const dx = b.x - a.x, dy = b.y - a.y;
+      const overX = (a.w + b.w) / 2 + padX - Math.abs(dx), overY = (a.h + b.h) / 2 + padY - Math.abs(dy);
+      if (overX <= 0.5 || overY <= 0.5) return;
+      moved = true;
+      const [axis, by] = overY <= overX ? ["y", (overY / 2) * (dy < 0 ? -1 : 1)] : ["x", (overX / 2) * (dx < 0 ? -1 : 1)];
+      a[axis] -= by;
+      b[axis] += by;
+    }));
+    if (whole) for (const box of list) {
+      box.x = Math.max(box.w / 2 + 3, Math.min(box.x, stage.width - box.w / 2 - 3));
+      box.y = Math.max(top - 20, Math.min(box.y, top + height + 20));
+    }
   }
 }
 // Among many, names that would cover others become dots until there is room: zoom in, or point at one.
@@ -245,7 +273,7 @@ const summaryPicture = {
   move(name, x, y) {
     const frame = summaryFrame();
     const u = (x - stage.panX) / stage.zoom, v = (y - stage.panY) / stage.zoom;
-    placesNow().set(name, [(((u - frame.left) / frame.width) * 2 - 1) * 1.45, 1 - ((v - frame.top) / frame.height) * 2]);
+    placesNow().set(name, [(((u - frame.left) / frame.width) * 2 - 1) * 1.45, 1 - ((v - frame.top) / frame.height) * depth()]);
   },
 
   where(thing) {

@@ -1,13 +1,14 @@
 // The edge table: the edges that the filters leave, sorted and searched.
 const MOST_ROWS = 500;
-const FIRST = ["source", "target", "way", "lag", "change", "change_low", "change_high", "grade", "certainty", "score"];
+const FIRST = ["source", "target", "way", "lag", "change", "change_low", "change_high", "grade", "decided_by", "certainty", "score"];
 // Left to edges.csv and to what is copied; confidence only where certainty or a q-value says it.
 const HIDDEN = new Set(["sign", "sign_consistency", "mean_rank", "sd_rank"]);
 const HEADS = { change: "change per sd", change_low: "from", change_high: "to", q_value: "q-value", lag: "delay" };
 
 // On a phone, source, target, delay and effect alone; see `.more` in the style.
 const ALWAYS = new Set(["source", "target", "lag", "change"]);
-const cellClass = (column) => [["source", "target", "way"].includes(column) ? "text" : "", ALWAYS.has(column) ? "" : "more"].join(" ").trim();
+const TEXTS = new Set(["source", "target", "way", "grade", "decided_by"]);
+const cellClass = (column) => [TEXTS.has(column) ? "text" : "", ALWAYS.has(column) ? "" : "more"].join(" ").trim();
 
 function tableRows() {
   const words = state.filter.toLowerCase().split(/\s+/).filter(Boolean);
@@ -22,7 +23,8 @@ function tableRows() {
 }
 
 function tableColumns() {
-  const columns = columnsOf(currentView().edges).filter((column) => !HIDDEN.has(column));
+  const edges = currentView().edges, idle = (column) => column === "doubtful" && !edges.some((edge) => edge.doubtful);
+  const columns = columnsOf(edges).filter((column) => !HIDDEN.has(column) && !idle(column));
   const first = FIRST.filter((column) => column === "way" || columns.includes(column));
   const said = (column) => column === "confidence" && (columns.includes("certainty") || columns.includes("q_value"));
   return [...first, ...columns.filter((column) => !first.includes(column) && !said(column))];
