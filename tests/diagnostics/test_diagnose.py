@@ -492,7 +492,7 @@ def test_a_doubted_run_warns_keeps_its_doubts_and_has_tentative_edges_where_they
     again = fc.load(run.save(tmp_path / "run"))
     assert again.doubts == run.doubts
     assert list(again.graph.edges["grade"]) == list(edges["grade"])
-    assert "No error rate can be promised" in run.report(tmp_path / "page.html").read_text()
+    assert "no error rate can be promised for" in run.report(tmp_path / "page.html").read_text()
 
 
 def test_a_sound_run_is_silent_and_its_clear_edges_are_firm():

@@ -213,6 +213,17 @@ class GradeThresholds(Settings):
     firm_in_calm: Share = _number(
         0.01, "p-value of a firm edge in windows without the largest inputs, at most", DRIVERS
     )
+    firm_together: Share = _number(
+        0.01, "p-value that no residuals move together, below which no link is firm", DRIVERS
+    )
+    firm_surprise: Share = _number(
+        0.01,
+        "p-value of a source's surprise where its value tells nothing, of no firm link",
+        DRIVERS,
+    )
+    firm_echo: Share = _number(
+        0.2, "p-value of own older lags below which a possible echo is not firm", DRIVERS
+    )
 
 
 class ChoiceThresholds(Settings):
@@ -413,6 +424,12 @@ class DiagnosisThresholds(Settings):
     least_gain: Share = _number(
         0.05, "share of the noise that models of each part explain, else effects are one", ALERTS
     )
+    least_together: Share = _number(
+        0.03, "correlation of the residuals of all pairs taken as one that matters", DRIVERS
+    )
+    echo_memory: Share = _number(
+        0.05, "p-value of own older lags below which an older lag may be an echo", DRIVERS
+    )
     same_variable: Share = _number(
         0.9, "correlation of levels from which two variables are nearly one", DRIVERS
     )
@@ -423,6 +440,9 @@ class DiagnosisThresholds(Settings):
         0.001,
         "p-value of single lags beside an average, above which the average tells all",
         DRIVERS,
+    )
+    two_averages_ahead: Share = _number(
+        0.1, "p-value of two averages over that of the best single variable, at most", DRIVERS
     )
     least_driven: Count = _number(
         2, "targets that an average forecasts, from which a common driver is suspected", DRIVERS
