@@ -1,6 +1,7 @@
 """Something that is not a column moves the columns: are false edges drawn, and is it said?
 
-`drivers`: the families of `driven`, broken and sound, with four true links and without any.
+`drivers`: the families of `driven` and `driven_elsewhere`, broken and sound, with a few true links
+and without any.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ import numpy as np
 
 from forecause.data.panel import Panel
 from forecause.graph.lagged import LaggedGraph
+from forecause_bench import driven_elsewhere
 from forecause_bench.driven import BROKEN, MAX_LAG, SOUND, VARIABLES, make
 from forecause_bench.suite import Cell, Suite
 
+HIDDEN = "something hidden moves the columns"
 SIZES = (0.25, 0.5, 0.75, 1.0, 1.0)  # of the largest table, by turns of the seed
 
 
@@ -30,12 +33,32 @@ def driven(rows: int, seed: int, max_lag: int, name: str) -> tuple[Panel, Lagged
     return Panel.from_arrays([values], names), LaggedGraph.from_edges(names, max_lag, edges)
 
 
+def driven_table(rows: int, seed: int, max_lag: int, name: str) -> tuple[Panel, LaggedGraph]:
+    """The same of the families elsewhere, which have sizes and windows of their own."""
+    sizes = driven_elsewhere.SIZES
+    links = seed // len(sizes) % 2 == 1
+    values, true = driven_elsewhere.make(name, int(sizes[seed % len(sizes)] * rows), seed, links)
+    names = [f"x{place}" for place in range(values.shape[1])]
+    edges = [(names[j], names[i], lag, 1.0) for j, i, lag in sorted(true)]
+    return Panel.from_arrays([values], names), LaggedGraph.from_edges(names, max_lag, edges)
+
+
 def _cells() -> list[Cell]:
-    groups = {"something hidden moves the columns": BROKEN, "sound": SOUND}
-    return [
+    groups = {HIDDEN: BROKEN, "sound": SOUND}
+    own = [
         Cell(name, {"maker": f"{__name__}:driven", "max_lag": MAX_LAG, "name": name}, group=group)
         for group, families in groups.items()
         for name in families
+    ]
+    elsewhere = {
+        f"{HIDDEN}, elsewhere": driven_elsewhere.HIDDEN,
+        "sound, elsewhere": driven_elsewhere.SOUND,
+    }
+    maker = f"{__name__}:driven_table"
+    return own + [
+        Cell(name, {"maker": maker, "max_lag": family.max_lag, "name": name}, group=group)
+        for group, families in elsewhere.items()
+        for name, family in families.items()
     ]
 
 
@@ -52,9 +75,10 @@ DRIVERS = Suite(
         "silent", "broken", "false_links", "firm_false", "firm_links", "doubted", "true_links",
     ),
     axis="family",
-    note="Six variables and at most 2,000 rows: 500, 1,000, 1,500, 2,000 and 2,000 by turns; five "
-    "of the ten tables of a family have four true links between variables. Links between variables "
-    "are counted; a table has two true ones on average, one volatility none, twins fewer. A run "
-    "breaks its promise in silence if it has no doubt, at least two false links and more than 15 % "
-    "of them false; rivals never doubt.",
+    note="Six variables and at most 2,000 rows: 500, 1,000, 1,500, 2,000 and 2,000 by turns; the "
+    "families elsewhere have four to twelve variables and 300, 500, 1,000, 1,500 and 2,000 rows. "
+    "Five of the ten tables of a family have true links between variables, mostly four. Links "
+    "between variables are counted; where something hidden moves two of them, a link is false that "
+    "the system does not have. A run breaks its promise in silence if it has no doubt, at least "
+    "two false links and more than 15 % of them false; rivals never doubt.",
 )  # fmt: skip
