@@ -425,10 +425,7 @@ class DiagnosisThresholds(Settings):
         0.05, "share of the noise that models of each part explain, else effects are one", ALERTS
     )
     least_together: Share = _number(
-        0.03, "correlation of the residuals of all pairs taken as one that matters", DRIVERS
-    )
-    echo_memory: Share = _number(
-        0.05, "p-value of own older lags below which an older lag may be an echo", DRIVERS
+        0.04, "correlation of the residuals of all pairs taken as one that matters", DRIVERS
     )
     same_variable: Share = _number(
         0.9, "correlation of levels from which two variables are nearly one", DRIVERS
@@ -446,6 +443,9 @@ class DiagnosisThresholds(Settings):
     )
     least_driven: Count = _number(
         2, "targets that an average forecasts, from which a common driver is suspected", DRIVERS
+    )
+    least_driven_by_two: Count = _number(
+        3, "the same where some of them need two averages", DRIVERS
     )
     least_shocked: Count = _number(
         3, "variables whose large residuals come together, for a doubt", DRIVERS

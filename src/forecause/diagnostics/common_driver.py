@@ -34,7 +34,7 @@ def common_driver(run: Examined) -> Iterator[Finding]:
     averages = Averages(moments_of(windows), windows.max_lag, windows.shape[1], columns)
     level, bounds = run.bounds.level / len(columns), run.bounds
     driven: dict[int, float] = {}
-    alone = set[int]()
+    alone: dict[int, set[int]] = {1: set(), 2: set()}
     for place, column in enumerate(columns.tolist()):
         for count in (1, 2) if len(columns) >= ENOUGH_FOR_TWO else (1,):
             p_value, beyond = averages.tests(place, count)
@@ -42,8 +42,9 @@ def common_driver(run: Examined) -> Iterator[Finding]:
                 driven[column] = min(p_value, driven.get(column, 1.0))
                 ahead = 1.0 if count == 1 else bounds.two_averages_ahead
                 if beyond > bounds.single_lags_p and averages.best_single(place) * ahead > p_value:
-                    alone.add(column)
-    if len(alone) < bounds.least_driven:
+                    alone[count].add(column)
+    enough = len(alone[1] | alone[2]) >= bounds.least_driven_by_two
+    if len(alone[1]) < bounds.least_driven and not enough:
         return
     names = tuple(run.column_names[i] for i in driven)
     yield Finding(

@@ -39,7 +39,7 @@ def shocks_ahead(run: Examined) -> Iterator[Finding]:
 
 def echoed(run: Examined) -> Iterator[Finding]:
     """Older lags of a cause that may only tell its effect from the target's lingering noise."""
-    links = _links(run, echoes(run.windows, _drawn(run), run.bounds.echo_memory))
+    links = _links(run, echoes(run.windows, _drawn(run), run.bounds.level))
     if links:
         yield Finding(
             "echo",
