@@ -221,6 +221,9 @@ class GradeThresholds(Settings):
         "p-value of a source's surprise where its value tells nothing, of no firm link",
         DRIVERS,
     )
+    firm_value: Share = _number(
+        0.001, "p-value of a source's value beside its surprise up to which it may be firm", DRIVERS
+    )
     firm_echo: Share = _number(
         0.2, "p-value of own older lags below which a possible echo is not firm", DRIVERS
     )
@@ -426,6 +429,11 @@ class DiagnosisThresholds(Settings):
     )
     least_together: Share = _number(
         0.04, "correlation of the residuals of all pairs taken as one that matters", DRIVERS
+    )
+    value_tells: Share = _number(
+        0.05,
+        "p-value of a source's value beside its surprise up to which it may be a cause",
+        DRIVERS,
     )
     same_variable: Share = _number(
         0.9, "correlation of levels from which two variables are nearly one", DRIVERS

@@ -20,7 +20,8 @@ def shocks_ahead(run: Examined) -> Iterator[Finding]:
     such a pair are doubted.
     """
     drawn = _drawn(run)
-    found = only_surprises(run.windows, drawn, run.bounds.level / max(int(drawn.sum()), 1))
+    level = run.bounds.level / max(int(drawn.sum()), 1)
+    found = only_surprises(run.windows, drawn, level, run.bounds.value_tells)
     links = _links(run, found)
     if links:
         pairs = list(dict.fromkeys((one.source, one.target) for one in links))

@@ -171,9 +171,8 @@ def _look_like_something_else(windows: Windows, q_values: Array) -> Mask:
     """Edges (target, source, lag) that a shock from elsewhere or lingering noise may imitate."""
     bounds = thresholds().grades
     plausible = np.nan_to_num(q_values, nan=1.0) < PLAUSIBLE_Q
-    return only_surprises(windows, plausible, bounds.firm_surprise) | echoes(
-        windows, plausible, bounds.firm_echo
-    )
+    surprises = only_surprises(windows, plausible, bounds.firm_surprise, bounds.firm_value)
+    return surprises | echoes(windows, plausible, bounds.firm_echo)
 
 
 def _move_together(windows: Windows) -> Mask:

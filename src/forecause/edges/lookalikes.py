@@ -17,7 +17,6 @@ from forecause.regression.least_squares import coefficients_of
 from forecause.regression.robust import wald_p_values
 
 OLDER_LAGS = 3  # of its own, by which the memory of a target's noise is told
-LEVEL_TELLS = 0.05  # p-value of a source's value beside its surprise, up to which it may be a cause
 MOST_INPUTS = 200  # with more, nothing is asked
 MOST_LOOKED_AT = 4_000  # windows
 WINDOWS_PER_INPUT = 3
@@ -27,11 +26,12 @@ Index = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 
-def only_surprises(windows: Windows, asked: Mask, level: float) -> Mask:
+def only_surprises(windows: Windows, asked: Mask, level: float, value_tells: float) -> Mask:
     """Which of the inputs asked about (target, source, lag) tell by their surprise alone.
 
     The value of the source at that lag and its surprise stand side by side, given all lags of the
-    other variables: the surprise counts at this level, the value does not.
+    other variables: the surprise counts at this level, the value not even at `value_tells`. A
+    target that adds the source to a memory of its own, with the same decay, looks the same.
     """
     found = np.zeros_like(asked)
     looked = _looked_at(windows)
@@ -51,7 +51,7 @@ def only_surprises(windows: Windows, asked: Mask, level: float) -> Mask:
         both = [past[now, lag, own], surprise[place[now], own], np.ones(len(now))]
         others = np.delete(past[now], own, axis=2).reshape(len(now), -1)
         p_values = wald_p_values(np.column_stack([*both, others]), target[now][:, column], 2, 1)
-        is_surprise = (p_values[:, 0] > LEVEL_TELLS) & (p_values[:, 1] < level)
+        is_surprise = (p_values[:, 0] > value_tells) & (p_values[:, 1] < level)
         found[:, source, lag] = asked[:, source, lag] & is_surprise
     return found
 
