@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 from forecause.graph.lagged import LaggedGraph
+from forecause_bench import driven_elsewhere
 from forecause_bench.driven import BROKEN, SOUND
-from forecause_bench.drivers import driven
+from forecause_bench.drivers import driven, driven_table
 from forecause_bench.prefixes import summarise
 from forecause_bench.rivals import run_baseline
 from forecause_bench.scoring import false_links
@@ -18,6 +19,16 @@ def test_a_table_is_finite_and_the_same_for_the_same_seed(family):
     assert np.isfinite(first[0].values).all()
     np.testing.assert_array_equal(first[0].values, second[0].values)
     assert first[1] == second[1]
+
+
+@pytest.mark.parametrize("family", [*driven_elsewhere.HIDDEN, *driven_elsewhere.SOUND])
+def test_a_table_from_elsewhere_has_its_size_and_is_the_same_for_the_same_seed(family):
+    size = (driven_elsewhere.HIDDEN | driven_elsewhere.SOUND)[family]
+    first, second = (driven_table(300, 9, size.max_lag, family) for _ in range(2))
+    assert first[0].values.shape == (300, size.variables)
+    np.testing.assert_array_equal(first[0].values, second[0].values)
+    assert first[1] == second[1]
+    assert np.isfinite(first[0].values).all() or family == "gaps"
 
 
 def test_five_of_ten_seeds_in_a_row_have_links_between_variables():

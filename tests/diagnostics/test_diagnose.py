@@ -389,6 +389,50 @@ def test_a_hidden_cause_of_two_variables_is_a_doubt_about_their_links_alone():
     assert set(about) == {Links("a", "b"), Links("b", "a")}
 
 
+def test_many_pairs_that_move_together_a_little_are_a_doubt_as_a_whole():
+    common = noise(600, 1, seed=5)
+    found = findings_of(noise(600, 8) + 0.26 * common, names="abcdefgh")["within-a-row"]
+    assert found.gravity == "doubt"
+    assert "in all pairs taken as one (correlation about 0.0" in found.sentence
+    assert len(found.variables) >= 4
+    silent = [findings_of(noise(300, 8, seed=s), names="abcdefgh") for s in range(20)]
+    assert sum("within-a-row" in one for one in silent) <= 2
+
+
+def test_a_driver_with_three_states_takes_two_averages():
+    rng = np.random.default_rng(1)
+    state = np.repeat(rng.integers(0, 3, 60), 25)
+    moved = rng.normal(size=(3, 8))[state] + noise(1500, 8, seed=2)
+    assert "common-driver" in findings_of(moved, names="abcdefgh")
+
+
+def test_a_recorded_cause_of_all_others_is_no_hidden_driver():
+    for seed in range(6):
+        values = noise(400, 6, seed=seed)
+        values[:, :1] = autoregressive(values[:, :1], 0.8)
+        values[1:, 1:] += 0.5 * values[:-1, :1]
+        assert "common-driver" not in findings_of(values, names="abcdef")
+
+
+def test_a_shock_that_reaches_two_variables_one_after_the_other_is_a_doubt_about_the_two():
+    shocks, shared = noise(1500, 4), noise(1500, 1, seed=8)[:, 0]
+    shocks[:, 0] += shared
+    shocks[1:, 1] += shared[:-1]
+    drawn = [("a", "b", 1), ("a", "b", 2), ("c", "d", 1)]
+    values = shocks.copy()
+    for row in range(1, len(values)):
+        values[row] += 0.5 * values[row - 1]
+        values[row, 3] += 0.5 * values[row - 1, 2]
+    found = findings_of(values, names="abcd", edges=drawn)["shocks-ahead"]
+    assert found.about == (Links("a", "b"),)
+    assert found.scope == "edge"
+
+
+def test_what_a_penalty_gives_away_is_no_poor_fit():
+    tables = [simulate(nodes=7, max_lag=5, rows=500, seed=seed).panel for seed in range(207, 210)]
+    assert not any("poor-fit" in findings_of(table, 5) for table in tables)
+
+
 def test_walks_of_few_rows_wander_and_differences_are_proposed():
     tables = [np.cumsum(noise(180, 6, seed=seed), axis=0) for seed in range(6)]
     found = [findings_of(table, names="abcdef").get("wandering") for table in tables]
@@ -492,8 +536,7 @@ def test_a_doubted_run_warns_keeps_its_doubts_and_has_tentative_edges_where_they
     again = fc.load(run.save(tmp_path / "run"))
     assert again.doubts == run.doubts
     assert list(again.graph.edges["grade"]) == list(edges["grade"])
-    page = run.report(tmp_path / "page.html").read_text()
-    assert "no error rate can be promised for" in page
+    assert "no error rate can be promised for" in run.report(tmp_path / "page.html").read_text()
 
 
 def test_a_sound_run_is_silent_and_its_clear_edges_are_firm():

@@ -38,14 +38,21 @@ def make(family: str, rows: int, seed: int, links: bool) -> tuple[Array, Array]:
     return (BROKEN | SOUND)[family](rows, coefficients, rng), coefficients
 
 
-def system(rows: int, coefficients: Array, rng: Rng, drive: Array | None = None) -> Array:
-    """The linear system with noise of variance 1; `drive` (row, variable) is added to the noise."""
+def system(
+    rows: int,
+    coefficients: Array,
+    rng: Rng,
+    drive: Array | None = None,
+    noise: Array | None = None,
+) -> Array:
+    """The linear system with noise of variance 1, or with `noise` (burn-in and row, variable);
+    `drive` (row, variable) is added to it."""
     total = rows + BURN_IN
-    values = rng.standard_normal((total, VARIABLES))
+    values = rng.standard_normal((total, len(coefficients))) if noise is None else noise.copy()
     if drive is not None:
         values[BURN_IN:] += drive
     by_lag = coefficients.transpose(2, 0, 1)
-    for row in range(MAX_LAG, total):
+    for row in range(len(by_lag), total):
         for lag, matrix in enumerate(by_lag, start=1):
             values[row] += matrix @ values[row - lag]
     return values[BURN_IN:]

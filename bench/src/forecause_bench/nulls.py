@@ -85,16 +85,11 @@ def near_copy(rows: int, seed: int, max_lag: int) -> tuple[Panel, LaggedGraph]:
 def doubted(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
     """Whether a run of the linear forecaster is doubted, 1 or 0."""
     from forecause.config import Config
-    from forecause.data.windows import Windows
-    from forecause.diagnostics.diagnose import diagnose
-    from forecause.forecast.selection import fit_best
-    from forecause.seasons.course import time_taken_out
+    from forecause.method import run_on
 
-    config = Config(max_lag=max_lag, forecaster="linear")
-    windows = Windows.of(time_taken_out(panel, config), max_lag)
+    run = run_on(panel, Config(max_lag=max_lag, forecaster="linear", seed=seed))
+    grave = any(finding.grave for finding in run.findings)
     nothing = _graph(panel.variables, max_lag, [])
-    findings = diagnose(windows, fit_best(windows, config.forecasting), nothing, config)
-    grave = any(finding.grave for finding in findings)
     return [Answer(nothing, extra={"doubted": float(grave)})]
 
 

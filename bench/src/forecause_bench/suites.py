@@ -13,7 +13,7 @@ from forecause_bench.calibration import (
     FEW_ROWS,
     LINEAR,
 )
-from forecause_bench.drivers import DRIVERS
+from forecause_bench.drivers import DRIVERS, ELSEWHERE
 from forecause_bench.effects import EFFECTS
 from forecause_bench.gaps import GAPS
 from forecause_bench.hard_systems import HARD, OWN_TESTS, OWN_TESTS_PRETRAINED
@@ -43,6 +43,7 @@ SUITES: dict[str, Suite] = {
         LINKED,
         ALERTS,
         DRIVERS,
+        ELSEWHERE,
         EFFECTS,
         GAPS,
         HOURLY,

@@ -122,7 +122,8 @@ def document(results: Results, origin: Sequence[str], pictures: Sequence[Picture
     reading = [REAL_READING] if real else [NOTE, READING, SEGMENTS if segmented else ""]
     notes = [suite.note, PUBLISHED if "dot" in suite.methods else "", *reading]
     blocks.extend(Paragraph(note) for note in notes if note)
-    blocks.append(Heading("Where Forecause wins and where it loses"))
+    asked = lead_metric(suite) == "silent"
+    blocks.append(Heading("In short" if asked else "Where Forecause wins and where it loses"))
     blocks.append(Lines(verdict(results)))
     blocks.append(Heading("Truth-free results"))
     blocks.extend(_section(results, suite.metrics, oracle=False))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from forecause_bench.aggregate import LOWER_IS_BETTER, Column, Entry, Results, Row, lead_metric
 from forecause_bench.methods import METHODS
+from forecause_bench.promises import promises
 
 LEAD = Row("forecause")
 LEVEL = 0.005  # a smaller difference is none
@@ -19,6 +20,8 @@ def verdict(results: Results) -> list[str]:
     if LEAD.method not in results.suite.methods:
         nothing = "Forecause's default is not part of this suite, so there is nothing to win here."
         return [nothing, *_not_installed(results)]
+    if lead_metric(results.suite) == "silent":  # which rivals, who never doubt, cannot be asked
+        return promises(results) + _not_installed(results)
     rivals = [row for row in results.rows(oracle=False) if not METHODS[row.method].ours]
     by_column = [_against_best(results, rivals, column) for column in results.columns()]
     order = {"loses": 0, "wins": 1, "is level": 2, "has no result": 3, "has no rival": 4}

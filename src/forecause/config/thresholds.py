@@ -298,6 +298,20 @@ class GradeThresholds(Settings):
     firm_in_calm: Share = _number(
         0.01, "p-value of a firm edge in windows without the largest inputs, at most", DRIVERS
     )
+    firm_together: Share = _number(
+        0.01, "p-value that no residuals move together, below which no link is firm", DRIVERS
+    )
+    firm_surprise: Share = _number(
+        0.01,
+        "p-value of a source's surprise where its value tells nothing, of no firm link",
+        DRIVERS,
+    )
+    firm_value: Share = _number(
+        0.001, "p-value of a source's value beside its surprise up to which it may be firm", DRIVERS
+    )
+    firm_echo: Share = _number(
+        0.2, "p-value of own older lags below which a possible echo is not firm", DRIVERS
+    )
 
 
 class ChoiceThresholds(Settings):
@@ -548,6 +562,14 @@ class DiagnosisThresholds(Settings):
     least_gain: Share = _number(
         0.05, "share of the noise that models of each part explain, else effects are one", ALERTS
     )
+    least_together: Share = _number(
+        0.04, "correlation of the residuals of all pairs taken as one that matters", DRIVERS
+    )
+    value_tells: Share = _number(
+        0.05,
+        "p-value of a source's value beside its surprise up to which it may be a cause",
+        DRIVERS,
+    )
     same_variable: Share = _number(
         0.9, "correlation of levels from which two variables are nearly one", DRIVERS
     )
@@ -559,8 +581,14 @@ class DiagnosisThresholds(Settings):
         "p-value of single lags beside an average, above which the average tells all",
         DRIVERS,
     )
+    two_averages_ahead: Share = _number(
+        0.1, "p-value of two averages over that of the best single variable, at most", DRIVERS
+    )
     least_driven: Count = _number(
         2, "targets that an average forecasts, from which a common driver is suspected", DRIVERS
+    )
+    least_driven_by_two: Count = _number(
+        3, "the same where some of them need two averages", DRIVERS
     )
     least_shocked: Count = _number(
         3, "variables whose large residuals come together, for a doubt", DRIVERS

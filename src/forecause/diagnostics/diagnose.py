@@ -12,6 +12,7 @@ from typing import Any
 
 from forecause.config import Config
 from forecause.data.windows import Windows
+from forecause.diagnostics.common_driver import common_driver
 from forecause.diagnostics.data_checks import (
     drifting_cycle,
     few_rows,
@@ -20,7 +21,6 @@ from forecause.diagnostics.data_checks import (
     odd_values,
 )
 from forecause.diagnostics.driver_checks import (
-    common_driver,
     common_outages,
     common_shocks,
     dependent_columns,
@@ -36,6 +36,7 @@ from forecause.diagnostics.forecast_checks import (
     own_past_wins,
     residual_memory,
 )
+from forecause.diagnostics.link_checks import echoed, shocks_ahead
 from forecause.diagnostics.stability_checks import changing_effects, level_and_noise
 from forecause.forecast.causal import Causal
 from forecause.forecast.selection import Fitted
@@ -52,6 +53,8 @@ CHECKS: tuple[Check, ...] = (
     common_shocks,
     only_in_events,
     within_a_row,
+    shocks_ahead,
+    echoed,
     drifting_cycle,
     residual_memory,
     changing_effects,

@@ -1,7 +1,7 @@
 """Something that is not a column moves several of them: a hidden driver, one sum, a failing logger.
 
-A common driver leaves traces: what the past leaves unexplained moves together, an average of the
-other variables tells more than any of them, columns determine one another within a row.
+A common driver leaves traces: what the past leaves unexplained moves together, its largest values
+come together, columns determine one another within a row.
 """
 
 from __future__ import annotations
@@ -13,24 +13,27 @@ import numpy as np
 from scipy.special import ndtri, pdtrc
 
 from forecause.advice import Advice, hint
-from forecause.data.streams import moments_of
-from forecause.diagnostics.examined import Array, Examined, Index, Mask, by_size, named
+from forecause.diagnostics.examined import Examined, Mask, by_size, named
 from forecause.diagnostics.finding import Finding, Links, between, listed, strongest, within
 from forecause.edges.certainty import gone_in_calm
-from forecause.regression.least_squares import principal_axes, pseudo_inverse
-from forecause.regression.moments import Moments
-from forecause.regression.robust import f_p_values
+from forecause.regression.least_squares import principal_axes
 
-MOST_INPUTS = 1000  # of the models that are compared
-ROWS_PER_INPUT = 3
+ROWS_PER_INPUT = 3  # before residuals of all pairs are taken as one
 DEPENDENT = 1e-6  # share of its variance that a column keeps beside the others, at most
 LEAST_LOADING = 0.01  # of a column in the combination that is nearly constant
+
+MOVES_WITH_SOME = 0.05  # p-value that a variable moves with no other, below which it is named
 
 LARGEST_SHOCK = 9.0  # usual sizes of a residual: about six standard deviations
 SHOCK_MEMORY = 60  # rows over which the size of residuals may have a memory of its own
 FEWEST_SHOCK_ROWS = 100
 
 EVENT_COLUMN = hint("add a column that is 1 where such an event happens")
+LOOK_CLOSER = (
+    Advice("instantaneous", True, "look closer with {}", call="refine"),
+    Advice("latent", True, call="refine"),
+    hint("add the missing variable"),
+)
 REMEDIES = (
     hint("add what drives them as a variable"),
     Advice("latent", True, "look closer with {}", call="refine"),
@@ -47,7 +50,9 @@ def within_a_row(run: Examined) -> Iterator[Finding]:
     level = run.bounds.level / max(len(names) * (len(names) - 1) // 2, 1)
     clear = (np.abs(correlation) > run.bounds.least_correlation) & (p_values < level)
     pairs = by_size(correlation, clear)
-    if pairs:
+    if not pairs:
+        yield from _all_pairs_as_one(run)
+    else:
         shown = [f"{names[i]} and {names[j]} ({correlation[i, j]:+.2f})" for i, j in pairs]
         groups = joined(clear | clear.T)
         yield Finding(
@@ -63,12 +68,32 @@ def within_a_row(run: Examined) -> Iterator[Finding]:
             evidence=strongest(
                 (f"{names[i]} and {names[j]}", float(correlation[i, j])) for i, j in pairs
             ),
-            advice=(
-                Advice("instantaneous", True, "look closer with {}", call="refine"),
-                Advice("latent", True, call="refine"),
-                hint("add the missing variable"),
-            ),
+            advice=LOOK_CLOSER,
         )
+
+
+def _all_pairs_as_one(run: Examined) -> Iterator[Finding]:
+    """Residuals that move together a little in many pairs, in none of them clearly."""
+    columns, inputs = run.coding.numeric_columns, run.windows.inputs
+    if len(columns) < 3 or len(run.looked) < ROWS_PER_INPUT * inputs:
+        return
+    found = run.residuals.together(columns, inputs)
+    if found.p_value > run.bounds.level or found.size < run.bounds.least_together:
+        return
+    moving = [run.column_names[i] for i in columns[found.of_each < MOVES_WITH_SOME].tolist()]
+    names = tuple(moving if len(moving) > 1 else (run.column_names[i] for i in columns.tolist()))
+    yield Finding(
+        "within-a-row",
+        f"What the past leaves unexplained of {listed(names)} moves together a little within the "
+        f"same row, in all pairs taken as one (correlation about {found.size:.2f}); a hidden "
+        f"variable may drive many of them, or a cause acts faster than the rows are apart"
+        f"{run.sampled}",
+        gravity="doubt",
+        about=within(names, names),
+        variables=names,
+        evidence={"all pairs": found.size},
+        advice=LOOK_CLOSER,
+    )
 
 
 def joined(pairs: Mask) -> list[list[int]]:
@@ -83,84 +108,6 @@ def joined(pairs: Mask) -> list[list[int]]:
         groups.append(sorted(group))
         left -= group
     return groups
-
-
-def common_driver(run: Examined) -> Iterator[Finding]:
-    """Targets that an average of all other variables forecasts, beyond which these add little.
-
-    Per target, the lags of the other variables' first principal component are tested given its own
-    past, and the single lags of the others given both. A cause among the columns is told better by
-    its own lags; a driver that none of them records is told by all of them together.
-    """
-    windows, columns = run.looked, run.coding.numeric_columns
-    inputs, rows = windows.inputs, len(windows)
-    if len(columns) < 3 or inputs > MOST_INPUTS or rows < ROWS_PER_INPUT * inputs:
-        return
-    driven = driven_by_an_average(moments_of(windows), windows.max_lag, windows.shape[1], columns)
-    level = run.bounds.level / len(columns)
-    by_average = [i for i, (average, _) in driven.items() if average < level]
-    alone = [i for i in by_average if driven[i][1] > run.bounds.single_lags_p]
-    if len(alone) < run.bounds.least_driven:
-        return
-    names = tuple(run.column_names[i] for i in by_average)
-    yield Finding(
-        "common-driver",
-        f"An average of all other variables forecasts {listed(names)}, and no variable by itself "
-        "tells more: something that is not a column may move many of them, and links between them "
-        f"may only be its echo{run.sampled}",
-        gravity="doubt",
-        about=within(names, run.names),
-        variables=names,
-        evidence=strongest((run.column_names[i], driven[i][0]) for i in by_average),
-        advice=REMEDIES,
-    )
-
-
-def driven_by_an_average(
-    moments: Moments, max_lag: int, columns: int, looked: Index
-) -> dict[int, tuple[float, float]]:
-    """Of every column looked at, two p-values: that the average of the others adds nothing to its
-    own past, and that their single lags add nothing to both. Moments are of all lags."""
-    gram, count = moments.gram, int(moments.count)
-    every = 1 + np.arange(max_lag)[:, None] * columns + looked  # (step, column) of the features
-    latest = every[-1]
-    now = gram[np.ix_(latest, latest)] / count - np.outer(*[gram[0, latest] / count] * 2)
-    all_lags = np.concatenate([[0], every.ravel()])
-    found = {}
-    for place, column in enumerate(looked.tolist()):
-        others = np.delete(np.arange(len(looked)), place)
-        weights = principal_axes(now[np.ix_(others, others)])[1][:, -1]
-        own = np.zeros((len(gram), 1 + max_lag))
-        own[0, 0] = 1.0
-        own[every[:, place], 1 + np.arange(max_lag)] = 1.0
-        average = np.zeros((len(gram), max_lag))
-        for step in range(max_lag):
-            average[every[step, others], step] = weights
-        with_average = np.hstack([own, average])
-        left = [
-            unexplained_square(moments, column, features)
-            for features in (own, with_average, np.eye(len(gram))[:, all_lags])
-        ]
-        found[column] = (
-            f_p_value(left[0], left[1], max_lag, count - 1 - 2 * max_lag),
-            f_p_value(left[1], left[2], len(all_lags) - 1 - 2 * max_lag, count - len(all_lags)),
-        )
-    return found
-
-
-def unexplained_square(moments: Moments, target: int, features: Array) -> float:
-    """Sum of squares that combinations (feature, combination) of the features leave of a target."""
-    along = features.T @ moments.cross[:, target]
-    inverse = pseudo_inverse(features.T @ moments.gram @ features)
-    return float(moments.square[target] - along @ inverse @ along)
-
-
-def f_p_value(before: float, after: float, more: int, freedom: int) -> float:
-    """That so many more terms explain no more than chance does."""
-    if more < 1 or freedom < 1:
-        return 1.0
-    f = (before - after) / more / max(after / freedom, 1e-300)
-    return float(f_p_values(np.array(f), more, freedom))
 
 
 def common_shocks(run: Examined) -> Iterator[Finding]:

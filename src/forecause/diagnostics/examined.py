@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,6 +16,7 @@ from forecause.forecast.causal import Causal
 from forecause.forecast.forecaster import residuals_of
 from forecause.forecast.selection import Fitted
 from forecause.graph.lagged import LaggedGraph
+from forecause.regression.least_squares import KnownFeatures
 from forecause.regression.residuals import Residuals
 
 Array = npt.NDArray[np.float64]
@@ -24,6 +25,8 @@ Mask = npt.NDArray[np.bool_]
 
 MOST_WINDOWS = 20_000  # looked at
 FEWEST_WINDOWS = 2_000  # looked at, if there are as many
+CLOSED_FORMS = ("linear", "additive")
+MOST_LINES, WINDOWS_PER_LINE = 500, 3  # for least squares of what they leave
 CORRELATION_WORK = 100_000_000  # windows * variables^2 correlated per lag, at most
 
 
@@ -72,6 +75,22 @@ class Examined:
         """What the forecaster leaves unexplained of them."""
         return residuals_of(self.fitted.forecaster, self.looked)
 
+    @cached_property
+    def residuals_beside_lines(self) -> Residuals:
+        """The same less what lines of the inputs tell of it, where a closed form was kept.
+
+        Its penalty was chosen on held-out rows: what it gives away to be steady is no misfit.
+        """
+        past = self.batch.past.reshape(len(self.looked), -1).astype(np.float64)
+        if past.shape[1] > MOST_LINES or len(past) < WINDOWS_PER_LINE * past.shape[1]:
+            return self.residuals
+        penalised = (
+            self.fitted.losses["chosen"].isin(CLOSED_FORMS).to_numpy()[self.coding.of_column]
+        )
+        lines = KnownFeatures.of(np.column_stack([np.ones(len(past)), past]))
+        left = lines.taken_off(self.residuals.values)
+        return replace(self.residuals, values=np.where(penalised, left, self.residuals.values))
+
     @property
     def sampled(self) -> str:
         """In brackets how many windows were looked at, if not all."""
@@ -80,14 +99,15 @@ class Examined:
         share = f"{len(self.looked):,} of {len(self.windows):,} windows"
         return f" (seen in {share}, spread over all rows)"
 
-    def correlation(self, lag: int) -> tuple[Array, Array]:
+    def correlation(self, lag: int, residuals: Residuals | None = None) -> tuple[Array, Array]:
         """Of residuals now and `lag` rows earlier, (now, earlier) of variables, and p-values.
 
         Where all are numbers, p-values of what is too small to matter are 1; of labels,
         significance decides first.
         """
         least = 0.0 if self.coding.labels else self.bounds.least_correlation
-        return of_variables(*self.residuals.correlation(lag, least), self.coding)
+        chosen = self.residuals if residuals is None else residuals
+        return of_variables(*chosen.correlation(lag, least), self.coding)
 
 
 def of_variables(correlation: Array, p_values: Array, coding: Variables) -> tuple[Array, Array]:

@@ -116,13 +116,13 @@ def _of_targets(kind: str, seen: str, evidence: dict[str, float], *advice: Advic
 def residual_memory(run: Examined) -> Iterator[Finding]:
     """Residuals that earlier residuals still tell about: too short a window, or a poor fit."""
     max_lag, names = run.windows.max_lag, run.names
-    memories = _memories(run, range(1, max(FURTHEST, 2 * max_lag) + 1))
-    beyond = [one for one in memories if one[3] > max_lag]
-    inside = [one for one in memories if one[3] <= max_lag]
+    furthest = max(FURTHEST, 2 * max_lag)
+    beyond = _memories(run, range(max_lag + 1, furthest + 1), run.residuals, furthest)
+    inside = _memories(run, range(1, max_lag + 1), run.residuals_beside_lines, furthest)
     if beyond:
         numbers = {run.column_names[column] for column in run.coding.numeric_columns}
         grave = [one for one in beyond if names[one[1]] in numbers and names[one[2]] in numbers]
-        furthest = (grave or beyond)[0][3]
+        oldest = (grave or beyond)[0][3]
         yield Finding(
             "short-window",
             "Something older than the lag window still tells about what the forecaster leaves "
@@ -132,8 +132,8 @@ def residual_memory(run: Examined) -> Iterator[Finding]:
             variables=named(names, [place for _, i, j, _ in beyond for place in (i, j)]),
             evidence=_figures(beyond, names),
             advice=(
-                Advice("max_lag", furthest, "try {} or more"),
-                Advice("season", (furthest,), "if that is a season, {}"),
+                Advice("max_lag", oldest, "try {} or more"),
+                Advice("season", (oldest,), "if that is a season, {}"),
             ),
         )
     if inside:
@@ -151,12 +151,14 @@ def residual_memory(run: Examined) -> Iterator[Finding]:
         )
 
 
-def _memories(run: Examined, lags: range) -> list[Memory]:
-    """Correlations of residuals with earlier ones that matter, the strongest first."""
-    work = 2 * len(run.residuals.values) * run.residuals.values.shape[1] ** 2
+def _memories(run: Examined, lags: range, residuals: Residuals, looked_at: int) -> list[Memory]:
+    """Correlations of residuals with earlier ones that matter, the strongest first; the level is
+    shared by all lags that are `looked_at`."""
+    work = 2 * len(residuals.values) * residuals.values.shape[1] ** 2
     clear: list[Memory] = []
-    for lag, (correlation, p_values) in zip(lags, shared(run.correlation, lags, work), strict=True):
-        level = run.bounds.level / (len(lags) * correlation.size)
+    correlations = shared(lambda lag: run.correlation(lag, residuals), lags, work)
+    for lag, (correlation, p_values) in zip(lags, correlations, strict=True):
+        level = run.bounds.level / (looked_at * correlation.size)
         real = (np.abs(correlation) > run.bounds.least_correlation) & (p_values < level)
         clear += [(float(correlation[i, j]), i, j, lag) for i, j in by_size(correlation, real)]
     return sorted(clear, key=lambda one: -abs(one[0]))

@@ -4,8 +4,8 @@ An edge that one test chose is tested again in closed form: in each half of time
 and slow averages of all variables, and with lines as well as with curves. The certainty is a number
 in [0, 1], roughly the chance that the edge is true; its grade is firm, likely or tentative. An edge
 is firm only if it holds beside the slow averages, which stand for a driver that was not recorded,
-and in calm windows alone, where no event reaches all variables at once, and if neither of its
-variables moves together with others within a row.
+and in calm windows alone, where no event reaches all variables at once, if neither of its variables
+moves together with others within a row, and if it looks like nothing else; see `lookalikes`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import xarray as xr
 from forecause.config.thresholds import thresholds
 from forecause.data.variables import Variables
 from forecause.data.windows import Windows
+from forecause.edges.lookalikes import echoes, only_surprises
 from forecause.errors import InputError
 from forecause.graph.lagged import LaggedGraph
 from forecause.regression.least_squares import KnownFeatures
@@ -36,6 +37,7 @@ MOST_AVERAGED_ROWS = 50_000  # of a table; averages of a longer one take too lon
 WINDOWS_PER_FEATURE = 4  # with fewer, curves are not tried in a re-test
 MOST_RETESTED_WINDOWS = 10_000  # looked at
 MOST_INPUTS = 400  # with more, an edge's own q-value decides alone
+PLAUSIBLE_Q = 0.1  # of an edge between variables that is asked what else it may be
 MOST_CURVES = 120  # inputs that curves are tried of
 KNOT_QUANTILES = (0.05, 0.35, 0.65, 0.95)
 CURVE_FEATURES = len(KNOT_QUANTILES) - 1  # numbers of a curve
@@ -63,7 +65,8 @@ def certainty(windows: Windows, q_values: xr.DataArray) -> xr.DataArray:
     sure = 1 / (1 + np.exp(-total))
     held = longer >= float(_evidence(np.array(bounds.firm_beside_slow)))
     held &= calm >= float(_evidence(np.array(bounds.firm_in_calm)))
-    sure = np.where(held & ~_move_together(windows), sure, np.minimum(sure, bounds.firm - 0.01))
+    held &= ~_move_together(windows) & ~_look_like_something_else(windows, q_values.values)
+    sure = np.where(held, sure, np.minimum(sure, bounds.firm - 0.01))
     return q_values.copy(data=np.where(np.isfinite(q_values.values), sure, np.nan))
 
 
@@ -164,9 +167,17 @@ def slow_averages(windows: Windows) -> Array:
     return np.asarray(means[windows.rows - windows.max_lag].reshape(len(windows), -1))
 
 
+def _look_like_something_else(windows: Windows, q_values: Array) -> Mask:
+    """Edges (target, source, lag) that a shock from elsewhere or lingering noise may imitate."""
+    bounds = thresholds().grades
+    plausible = np.nan_to_num(q_values, nan=1.0) < PLAUSIBLE_Q
+    surprises = only_surprises(windows, plausible, bounds.firm_surprise, bounds.firm_value)
+    return surprises | echoes(windows, plausible, bounds.firm_echo)
+
+
 def _move_together(windows: Windows) -> Mask:
     """Edges (target, source, lag) between two variables of which one has residuals that move
-    together with another's."""
+    together with another's; all of them, where all other pairs taken as one do so."""
     coding, bounds = windows.panel.coding, thresholds().diagnosis
     count = len(coding.variables)
     shape = (count, count, windows.max_lag)
@@ -184,6 +195,10 @@ def _move_together(windows: Windows) -> Mask:
     pairs &= of_column[:, None] != of_column
     moves = np.isin(np.arange(count), of_column[pairs.any(0)])
     together = (moves[:, None] | moves) & ~np.eye(count, dtype=bool)
+    if len(coding.numeric_columns) > 2:
+        as_one = residuals.together(coding.numeric_columns, windows.inputs, pairs)
+        if as_one.p_value < thresholds().grades.firm_together:
+            together = ~np.eye(count, dtype=bool)
     return np.broadcast_to(together[:, :, None], shape)
 
 

@@ -6,12 +6,22 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr
+from scipy.special import chdtrc, ndtr
 
 from forecause.config.thresholds import thresholds
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Together:
+    """How residuals of several columns move together within a row."""
+
+    p_value: float  # that none does
+    of_each: Array  # (column,) that it moves with no other
+    size: float  # root mean square of the correlations, less what chance makes of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +64,30 @@ class Residuals:
         z = products[i, j] / np.maximum(np.sqrt(noise), 1e-300)
         p_values[i, j] = 2 * ndtr(-np.abs(z))
         return correlation, p_values
+
+    def together(self, columns: Index, inputs: int, without: Mask | None = None) -> Together:
+        """Whether those of some columns move together within a row, all pairs taken as one.
+
+        Many correlations that are each too small to be told from chance may not be so as a whole.
+        Pairs (column, column) `without` which it is asked are left out. A fit of so many inputs
+        leaves residuals that are correlated by chance a little more than noise is.
+        """
+        left = self.values[:, columns] - self.values[:, columns].mean(0)
+        products, squares = left.T @ left, left**2
+        size = np.outer(squares.sum(0), squares.sum(0))
+        freedom = max(1 - inputs / max(len(left), 1), 0.0)
+        evidence = products**2 / np.maximum(squares.T @ squares, 1e-300) * freedom
+        asked = ~np.eye(len(columns), dtype=bool)
+        if without is not None:
+            asked &= ~without[np.ix_(columns, columns)]
+        total, pairs = float(evidence[asked].sum()), max(int(asked.sum()), 1)
+        correlation = np.square(products)[asked] / np.maximum(size[asked], 1e-300)
+        beyond_chance = max(1 - pairs / max(total, 1e-300), 0.0)
+        return Together(
+            float(chdtrc(pairs / 2, total / 2)),
+            np.asarray(chdtrc(np.maximum(asked.sum(1), 1), np.where(asked, evidence, 0).sum(1))),
+            float(np.sqrt(correlation.sum() / pairs * beyond_chance)),
+        )
 
     def sizes(self, columns: Index, most: float) -> Residuals:
         """How large those of some columns are, in usual sizes, cut at `most` of them."""
