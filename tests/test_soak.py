@@ -22,13 +22,13 @@ def _in_a_minute():
 def test_malformed_inputs_end_in_one_sentence(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of pandas, about its guesses
-        counts, wrong = malformed(Inputs(tmp_path, seed=1), 300)
+        counts, wrong = malformed(Inputs(tmp_path, seed=1), 150)
     assert wrong == []
-    assert sum(counts.values()) == 300
+    assert sum(counts.values()) == 150
 
 
 def test_an_interrupted_save_leaves_the_old_or_the_new_run(tmp_path):
-    counts, wrong = interruptions(tmp_path, 24, step=12)
+    counts, wrong = interruptions(tmp_path, 15, step=20)
     assert wrong == []
     states = {state for _, state in counts}
     assert states == {"old", "new"}
