@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import HealthCheck, settings
 
 import errands
 from forecause.cli import main
@@ -15,6 +16,10 @@ from forecause.graph import LaggedGraph
 from forecause.networks import settings as network_settings
 from forecause.resources.workers import Workers, gather
 from systems import LINEAR, chain, linear_rows
+
+# No example is timed: on a busy machine any may take long.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 RAY = ("test_workers.py", "test_spread_discovery.py", "test_bench_workers.py")
 LONG = (

@@ -88,7 +88,7 @@ class TestOneThread:
 @pytest.mark.usefixtures("two_granted")
 class TestShared:
     def test_pieces_of_large_work_are_done_at_the_same_time(self) -> None:
-        meeting = threading.Barrier(2, timeout=20)  # passes only if two threads stand at it
+        meeting = threading.Barrier(2, timeout=300)  # passes only if two threads stand at it
         assert len(list(shared(lambda _item: meeting.wait(), range(4), LARGE))) == 4
 
     def test_small_work_stays_on_the_callers_thread(self) -> None:
@@ -102,7 +102,7 @@ class TestShared:
         second_done = threading.Event()
 
         def first_waits(item: int) -> int:
-            assert second_done.wait(20) if item == 0 else not second_done.set()
+            assert second_done.wait(300) if item == 0 else not second_done.set()
             return item
 
         assert list(shared(first_waits, range(5), LARGE)) == [0, 1, 2, 3, 4]
