@@ -3,10 +3,11 @@
 import os
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
-import hypothesis
 import pytest
 import torch
+from hypothesis import HealthCheck, settings
 
 import errands
 from forecause.cli import main
@@ -16,18 +17,46 @@ from forecause.networks import settings as network_settings
 from forecause.resources.workers import Workers, gather
 from systems import LINEAR, chain, linear_rows
 
-# An example may take as long as the machine needs: other work must fail no test.
-hypothesis.settings.register_profile(
-    "patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
-)
-hypothesis.settings.load_profile("patient")
+# No example is timed: on a busy machine any may take long.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
-LONG = ("test_workers.py", "test_bench_workers.py", "test_distributed.py")
+RAY = ("test_workers.py", "test_spread_discovery.py", "test_bench_workers.py")
+LONG = (
+    *RAY,
+    "test_bench_runner.py",
+    "test_distributed.py",
+    "test_method.py",
+    "test_evaluate.py",
+    "test_mixed_tables.py",
+    "test_cli.py",
+    "test_browser.py",
+    "test_soak.py",
+    "test_files.py",
+    "test_hard_numbers.py",
+)
 
 
 def pytest_collection_modifyitems(items):
     """The files that take longest begin, so that none is left alone at the end."""
-    items.sort(key=lambda item: item.path.name not in LONG)
+    order = {name: place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: order.get(item.path.name, len(LONG)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Files in this order, not in that of their numbers of tests; those of RAY in one process."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Files(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file = super()._split_scope(nodeid)
+            return "ray" if Path(file).name in RAY else file
+
+    config.option.loadscopereorder = False
+    return Files(config, log)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -38,9 +67,9 @@ def _one_thread():
 
 @pytest.fixture(autouse=True, scope="session")
 def _quicker():
-    """The preset quick of the tests takes fewer steps: small systems are learned in 300."""
+    """The preset quick of the tests takes fewer steps: small systems are learned in 200."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(network_settings, "QUICK_STEPS", 300)
+        patch.setattr(network_settings, "QUICK_STEPS", 200)
         yield
 
 
@@ -55,8 +84,8 @@ def chain_windows(chain_panel) -> Windows:
 
 
 @pytest.fixture(scope="module")
-def ray():
-    """Two workers on this machine, started once for all tests of a module."""
+def ray(request):
+    """Two workers on this machine, started once for all files of RAY."""
     if find_spec("ray") is None:
         pytest.skip("the extra 'ray' is not installed")
     with pytest.MonkeyPatch.context() as patch:
@@ -65,7 +94,9 @@ def ray():
         workers = Workers(2, "local")
         assert gather(errands.square, [2], workers) == [4]
         yield workers
-        sys.modules["ray"].shutdown()
+        users = [item.path for item in request.session.items if item.path.name in RAY]
+        if request.path == users[-1]:
+            sys.modules["ray"].shutdown()
 
 
 @pytest.fixture(scope="session")

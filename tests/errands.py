@@ -90,7 +90,8 @@ def is_alive(pid):
         return False
 
 
-def wait_until(reached, seconds=300.0):
+def wait_until(reached, seconds=600.0):
+    """The time bounds a failure alone: on a busy machine starting a process takes a minute."""
     end = time.monotonic() + seconds
     while not reached():
         assert time.monotonic() < end, "waited in vain"

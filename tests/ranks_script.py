@@ -22,6 +22,8 @@ from forecause.networks.training import train
 from forecause.networks.transformer import TransformerModel
 from systems import bent_chain
 
+QUICK_STEPS = 100  # of the network that two processes train together, and one alone
+
 
 def in_float64(kind):
     """A forecaster whose rounding errors are too small to grow into something."""
@@ -49,7 +51,7 @@ def trained(kind, settings, batch_size, raced=False):
     torch.manual_seed(0)
     model = in_float64(kind)(windows.shape, settings).double()
     quick = TrainingSettings(
-        batch_size=batch_size, max_steps=120, look_every=40, patience=1, clip=0.5
+        batch_size=batch_size, max_steps=60, look_every=20, patience=1, clip=0.5
     )
     rival = (lambda watched: np.full((len(watched), 3), 0.9)) if raced else None
     train(model, FitData(early, late, to_beat=rival), quick)
@@ -82,7 +84,7 @@ def main(folder):
 
 def discover_well(folder, rank):
     """Leave the exit code and what was said as errors beside the run."""
-    network_settings.QUICK_STEPS = 300
+    network_settings.QUICK_STEPS = QUICK_STEPS
     asked = ["--max-lag", "2", "--forecaster", "mlp", "--preset", "quick"]
     with contextlib.redirect_stderr(io.StringIO()) as said:
         try:

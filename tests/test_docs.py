@@ -4,6 +4,7 @@ FORECAUSE_UPDATE_DOCS=1 writes the pages of the command and of the thresholds an
 """
 
 import inspect
+import json
 import os
 import re
 import subprocess
@@ -27,18 +28,31 @@ def commands() -> list[str]:
     return group.list_commands(typer.Context(group))
 
 
+HELP = """
+import json, sys
+from contextlib import suppress
+from forecause.__main__ import main
+
+for name in json.loads(sys.argv[1]):
+    sys.argv = ["forecause", *([name] if name else []), "--help"]
+    with suppress(SystemExit):
+        main()
+    print("END", flush=True)
+"""
+
+
 def command_page() -> str:
-    parts = ["# The command\n"]
-    for name in ["", *commands()]:
-        called = [name, "--help"] if name else ["--help"]
-        shown = subprocess.run(
-            [sys.executable, "-m", "forecause", *called],
-            env=os.environ | {"COLUMNS": "100", "TERMINAL_WIDTH": "100", "NO_COLOR": "1"},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        text = "\n".join(line.rstrip() for line in shown.replace("python -m ", "").splitlines())
+    """All the help, of one process whose terminal is as wide as the page."""
+    parts, names = ["# The command\n"], ["", *commands()]
+    shown = subprocess.run(
+        [sys.executable, "-c", HELP, json.dumps(names)],
+        env=os.environ | {"COLUMNS": "100", "TERMINAL_WIDTH": "100", "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    for name, own in zip(names, shown.split("END\n")[:-1], strict=True):
+        text = "\n".join(line.rstrip() for line in own.splitlines())
         parts.append(f"## forecause {name}".rstrip() + f"\n```\n{text.strip()}\n```\n")
     return "\n".join(parts)
 

@@ -18,7 +18,7 @@ FORECASTERS = ("auto", "mlp", "transformer")
 def _few_steps():
     """Nothing here has to be learned well."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(network_settings, "QUICK_STEPS", 60)
+        patch.setattr(network_settings, "QUICK_STEPS", 40)
         yield
 
 

@@ -24,9 +24,9 @@ ASKED = {
     "rows": [300],
     "seeds": 2,
     "methods": ["random", "var-fdr", "random-oracle"],
-    "columns": ["linear", "2 segments"],
+    "columns": ["2 segments"],
 }
-JOBS = 12
+JOBS = 6
 SUITE = narrowed(SUITES["quick"], **ASKED)
 TIMES = ("seconds", "cpu_seconds", "memory_mb", "finished")
 
@@ -87,12 +87,12 @@ def test_a_run_killed_in_the_middle_continues_and_ends_with_the_same_table(unbro
         "--columns", ",".join(ASKED["columns"]), "--jobs", "1", "--out", str(tmp_path), "--quiet",
     ]  # fmt: skip
     process = subprocess.Popen([sys.executable, "-m", "forecause", *words])
-    wait_until(lambda: len(stored(tmp_path)) >= 3)
+    wait_until(lambda: stored(tmp_path))
     workers = _descendants(process.pid)
     process.send_signal(signal.SIGKILL)
     process.wait()
     kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "results").glob("*.json")}
-    assert 3 <= len(kept) < JOBS
+    assert 1 <= len(kept) < JOBS
     assert workers
     wait_until(lambda: not any(is_alive(pid) for pid in workers))
 
@@ -104,23 +104,25 @@ def test_a_run_killed_in_the_middle_continues_and_ends_with_the_same_table(unbro
 
 def test_timeouts_and_failures_are_shown_and_failures_tried_again(tmp_path, monkeypatch):
     hopeless = {"nodes": 3, "max_lag": 30, "in_degree": 1.0}  # too few windows to fit anything
-    suite = narrowed(
-        SUITES["quick"], rows=[45], seeds=1, methods=["linear", "dot-paper"], limit=4.0
-    )
+    suite = narrowed(SUITES["quick"], rows=[45], seeds=1, methods=["linear", "dot-paper"])
     cells = (replace(suite.cells[0], system=hopeless), replace(suite.cells[0], name="slow"))
     suite = replace(suite, cells=cells, only={"linear": ("linear",), "dot-paper": ("slow",)})
-    first = run_suite(suite, jobs=1, out=tmp_path)
-    text = first.table.read_text()
+    for limit in (2.0, 20.0, 200.0):  # enough for the one to fail, however busy the machine is
+        suite, out = replace(suite, limit=limit), tmp_path / f"{limit:g}"
+        first = run_suite(suite, jobs=1, out=out)
+        text = first.table.read_text()
+        if "linear | failed" in text:
+            break
     assert "| Forecause, linear | failed | - | - |" in text
     assert "linear: InputError: Too few rows" in text
     assert "| DOT (the paper's rules) | - | *0.95±0.02* | timeout |" in text
     tried = []
     monkeypatch.setattr(run, "run_jobs", lambda jobs, *_, **__: tried.extend(jobs))
-    again = run_suite(suite, jobs=1, out=tmp_path)
+    again = run_suite(suite, jobs=1, out=out)
     assert (first.ran, again.ran) == (2, 1)  # the timeout stands, the failure is tried again
     assert [job.method for job in tried] == ["linear"]
     tried.clear()
-    run_suite(suite, jobs=1, limit=60, out=tmp_path)  # with more time, the timeout is, too
+    run_suite(suite, jobs=1, limit=10 * limit, out=out)  # with more time, the timeout is, too
     assert [job.method for job in tried] == ["linear", "dot-paper"]
 
 

@@ -35,7 +35,7 @@ def run_dying(tmp_path, monkeypatch, deaths):
     monkeypatch.setattr(runner, "measured_job", partial(die_at_first, tries=tries, deaths=deaths))
     store, job, done = Store(tmp_path / "results"), jobs_of(SUITE)[0], []
     log = tmp_path / "log.txt"
-    runner.run_jobs([job], store, limit=60, workers=Workers(1), log=log, done=done.append)
+    runner.run_jobs([job], store, limit=600, workers=Workers(1), log=log, done=done.append)
     assert done == [job]
     return store.load(job), len(list(tries.iterdir()))
 

@@ -14,6 +14,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+PATIENCE = 300_000  # milliseconds: a busy machine is no failure
 
 
 @pytest.fixture(scope="session")
@@ -24,7 +25,7 @@ def browser():
     if program is None:
         pytest.skip("no chromium was found (Debian: apt-get install chromium)")
     with playwright.sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=program, args=FLAGS)
+        found = driver.chromium.launch(executable_path=program, args=FLAGS, timeout=PATIENCE)
         yield found
         found.close()
 
@@ -38,6 +39,7 @@ def open_page(browser):
         size = options.pop("size", (1400, 1000))
         viewport = {"width": size[0], "height": size[1]}
         context = browser.new_context(viewport=viewport, **options)
+        context.set_default_timeout(PATIENCE)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: troubles.append(f"console: {message.text}"))

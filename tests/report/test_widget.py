@@ -17,6 +17,7 @@ def drawn(browser):
     """The frame of a widget, drawn by its own code."""
     pytest.importorskip("anywidget", reason="anywidget is not installed")
     page = browser.new_page()
+    page.set_default_timeout(300_000)  # a busy machine is no failure
 
     def frame_of(widget):
         held = json.dumps({"page": widget.page, "height": widget.height}).replace("</", "<\\/")
