@@ -95,7 +95,12 @@ def _calm_without(found: Result, read: Panel, rows: Index) -> Windows:
     for dropped, least in ((later, enough), (itself, LEAST_CALM)):
         if (~dropped).sum() < least or (own & ~dropped).sum() < LEAST_CALM:
             continue
-        left = time_taken_out(_without(read, dropped), found.config)
+        try:
+            left = time_taken_out(_without(read, dropped), found.config)
+        except InputError:  # a column stands still or has no value in these rows
+            if dropped is itself:
+                raise
+            continue
         calm = Windows.of(left, lags)
         if len(calm) >= least:
             return calm

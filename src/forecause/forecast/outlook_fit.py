@@ -18,6 +18,7 @@ import pandas as pd
 from forecause.config.thresholds import thresholds
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows
+from forecause.errors import InputError
 from forecause.forecast.causal import Causal, CausalForecaster
 from forecause.forecast.follower import Follower, final_path, history_before
 from forecause.forecast.forecaster import roll
@@ -68,7 +69,10 @@ def with_outlook(causal: Causal, read: Panel, windows: Windows, config: Config) 
 
 def table_season(read: Panel, parts: list[_Part]) -> int:
     """The season in rows that most variables have, of those that have one; else 1."""
-    early = read.at_rows(np.concatenate([np.arange(p.first, p.split) for p in parts]))
+    try:
+        early = read.at_rows(np.concatenate([np.arange(p.first, p.split) for p in parts]))
+    except InputError:  # a column that stands still in early rows
+        return 1
     found = seasons_of(early, "auto")[read.coding.numeric_columns]
     seasons, counts = np.unique(found[found > 1], return_counts=True)
     return int(seasons[counts.argmax()]) if len(seasons) else 1
