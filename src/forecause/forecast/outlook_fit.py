@@ -50,8 +50,11 @@ def with_outlook(causal: Causal, read: Panel, windows: Windows, config: Config) 
     trial = causal.trial
     if trial is None or not parts or len(parts) < len(read.series_names):
         return causal
-    season = table_season(read, parts)
-    model = _Model(trial, windows, _early_course(read, parts, config))
+    try:
+        season = table_season(read, parts)
+        model = _Model(trial, windows, _early_course(read, parts, config))
+    except InputError:  # a column stands still in the early rows: nothing is known of it there
+        return causal
     judged = _Judged.of([_judge(read, part, model, season) for part in parts])
     if not len(judged.actual):
         return causal
@@ -69,10 +72,7 @@ def with_outlook(causal: Causal, read: Panel, windows: Windows, config: Config) 
 
 def table_season(read: Panel, parts: list[_Part]) -> int:
     """The season in rows that most variables have, of those that have one; else 1."""
-    try:
-        early = read.at_rows(np.concatenate([np.arange(p.first, p.split) for p in parts]))
-    except InputError:  # a column that stands still in early rows
-        return 1
+    early = read.at_rows(np.concatenate([np.arange(p.first, p.split) for p in parts]))
     found = seasons_of(early, "auto")[read.coding.numeric_columns]
     seasons, counts = np.unique(found[found > 1], return_counts=True)
     return int(seasons[counts.argmax()]) if len(seasons) else 1
