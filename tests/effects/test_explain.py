@@ -187,3 +187,28 @@ def test_of_several_series_one_is_asked_about(frame):
     assert told.causes["variable"].iloc[0] == "service"
     with pytest.raises(fc.InputError, match="2 series"):
         run.explain(data=both.iloc[690:720])
+
+
+def test_calm_rows_of_a_run_are_seldom_called_an_event():
+    calm = shop(rows=700, seed=4)
+    run = fc.discover(calm, max_lag=2, forecaster="linear", season="none")
+    told = [run.explain(first, first + 14).p_value for first in range(330, 670, 34)]
+    assert np.mean(np.array(told) <= 0.05) <= 0.2
+
+
+def test_a_column_that_stood_still_before_the_event_is_no_obstacle():
+    frame = shop(rows=700, seed=5).assign(still=1.0)
+    frame.iloc[600:, -1] = np.random.default_rng(0).normal(size=100)
+    run = fc.discover(frame, max_lag=2, forecaster="linear", season="none")
+    assert run.explain(630, 640).causes["variable"].iloc[0] == "still"
+
+
+def test_a_link_that_is_lost_shows_in_the_variable_that_lost_it():
+    from forecause.effects.surprise import _of_lost
+
+    rng = np.random.default_rng(0)
+    told, noise = 0.5 * rng.normal(size=(400, 40, 2)), rng.normal(size=(400, 40))
+    kept = [_of_lost(e, t) for e, t in zip(noise, told, strict=True)]
+    lost = [_of_lost(e - t[:, 0], t) for e, t in zip(noise, told, strict=True)]
+    assert np.mean(10.0 ** -np.array(kept) <= 0.05) < 0.08
+    assert np.mean(10.0 ** -np.array(lost) <= 0.05) > 0.8

@@ -90,15 +90,31 @@ def _calm_without(found: Result, read: Panel, rows: Index) -> Windows:
     if read.time is not None:
         later |= read.time >= read.time[doubtful]
     itself = np.isin(np.arange(read.rows), rows)
-    for hidden, least in ((later, enough), (itself, LEAST_CALM)):
-        if (~hidden).sum() < least:
+    own = read.series == read.series[first]
+    for dropped, least in ((later, enough), (itself, LEAST_CALM)):
+        if (~dropped).sum() < least or (own & ~dropped).sum() < LEAST_CALM:
             continue
-        values = np.array(read.values, dtype=np.float64)
-        values[hidden] = np.nan
-        calm = Windows.of(time_taken_out(replace(read, values=values), found.config), lags)
+        try:
+            left = time_taken_out(_without(read, dropped), found.config)
+        except InputError:  # a column stands still or has no value in these rows
+            if dropped is itself:
+                raise
+            continue
+        calm = Windows.of(left, lags)
         if len(calm) >= least:
             return calm
-    raise InputError(TOO_FEW.format(int((~itself).sum())))
+    raise InputError(TOO_FEW.format(int((own & ~itself).sum())))
+
+
+def _without(read: Panel, dropped: npt.NDArray[np.bool_]) -> Panel:
+    """A panel whose dropped rows (row,) are missing, or cut off at the end of a series: nothing
+    that is found may begin in rows that say nothing."""
+    values = np.array(read.values, dtype=np.float64)
+    values[dropped] = np.nan
+    last = np.zeros(len(read.series_names), dtype=np.int64)
+    np.maximum.at(last, read.series[~dropped], np.flatnonzero(~dropped))
+    kept = np.arange(read.rows) <= last[read.series]
+    return replace(read, values=values).at_rows(np.flatnonzero(kept))
 
 
 def rows_of_data(found: Result, event: Any, until: Any, data: Any) -> Stretch:

@@ -15,8 +15,7 @@ import numpy.typing as npt
 from scipy.special import chdtrc, log_ndtr, stdtr
 
 from forecause.config.thresholds import thresholds
-from forecause.regression.least_squares import coefficients_of, ridge
-from forecause.regression.robust import f_p_values
+from forecause.regression.least_squares import ridge
 from forecause.regression.sample import stretches
 
 BLOCKS = 5  # of calm time, each left out once
@@ -96,8 +95,8 @@ class Normal:
 
 
 def evidence(normal: Normal, innovations: Array, whole: Array, steps: int) -> Array:
-    """The largest -log10 p of four tests per column: of the mean, of the variance, of a changed
-    dependence on the own causes, and of a new one on any lagged column."""
+    """The largest -log10 p of four tests per column: of the mean, of the variance, of a lost
+    dependence on a cause, and of a new one on any lagged column."""
     rows, columns = innovations.shape
     lagged = np.concatenate([whole[step : step + rows] for step in range(steps)], axis=1)
     found = np.zeros(columns)
@@ -109,7 +108,10 @@ def evidence(normal: Normal, innovations: Array, whole: Array, steps: int) -> Ar
             continue
         tests = [_of_mean(left), _of_variance(left, kurtosis[column])]
         inputs = lagged[known]
-        tests.append(_of_causes(left, inputs[:, normal.causes[column]]))
+        others = np.flatnonzero(normal.causes[column])
+        others = others[others % columns != column]
+        told = inputs[:, others] * (normal.weight[column, others] / normal.sd[column])
+        tests.append(_of_lost(left, told))
         tests.append(_of_any(left, inputs))
         found[column] = max(tests)
     return np.minimum(found, LARGEST)
@@ -134,17 +136,13 @@ def _of_variance(left: Array, kurtosis: float) -> float:
     return _minus_log(chdtrc(freedom, freedom * np.mean(left**2)))
 
 
-def _of_causes(left: Array, inputs: Array) -> float:
-    """F of the innovations on [1, own causes]: the forecast should leave nothing of them."""
-    design = np.column_stack([np.ones(len(left)), inputs])
-    design = design[:, (design.std(0) > 1e-9) | (np.arange(design.shape[1]) == 0)]
-    freedom = len(left) - design.shape[1]
-    if freedom < 5:
+def _of_lost(left: Array, told: Array) -> float:
+    """Whether innovations take back what a cause told (row, cause): its link would be lost."""
+    size = np.sqrt((told**2).sum(0) * max(float(np.mean(left**2)), 1e-12))
+    z = -(left @ told) / np.maximum(size, 1e-12)
+    if not len(z):
         return 0.0
-    rest = left - design @ coefficients_of(design, left)
-    explained = np.sum(left**2) - np.sum(rest**2)
-    statistic = explained / design.shape[1] / max(np.sum(rest**2) / freedom, 1e-12)
-    return _minus_log(float(f_p_values(np.array(statistic), design.shape[1], freedom)))
+    return max(float(-log_ndtr(-z.max()) / np.log(10) - np.log10(len(z))), 0.0)
 
 
 def _of_any(left: Array, inputs: Array) -> float:

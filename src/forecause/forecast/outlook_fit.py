@@ -18,6 +18,7 @@ import pandas as pd
 from forecause.config.thresholds import thresholds
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows
+from forecause.errors import InputError
 from forecause.forecast.causal import Causal, CausalForecaster
 from forecause.forecast.follower import Follower, final_path, history_before
 from forecause.forecast.forecaster import roll
@@ -49,8 +50,11 @@ def with_outlook(causal: Causal, read: Panel, windows: Windows, config: Config) 
     trial = causal.trial
     if trial is None or not parts or len(parts) < len(read.series_names):
         return causal
-    season = table_season(read, parts)
-    model = _Model(trial, windows, _early_course(read, parts, config))
+    try:
+        season = table_season(read, parts)
+        model = _Model(trial, windows, _early_course(read, parts, config))
+    except InputError:  # a column stands still in the early rows: nothing is known of it there
+        return causal
     judged = _Judged.of([_judge(read, part, model, season) for part in parts])
     if not len(judged.actual):
         return causal
