@@ -236,7 +236,8 @@ class Rivals:
         for place, column in enumerate(self.refit.windows.panel.coding.first):
             own = sorted(shares, key=lambda name: -shares[name][place])
             labels = {DENSE: f"{DENSE} {self.dense.member_of(int(column)).label}"}
-            words.append(" and ".join(labels.get(n, n) for n in own if shares[n][place] > 0))
+            *most, last = [labels.get(n, n) for n in own if shares[n][place] > 0]
+            words.append(f"{', '.join(most)} and {last}" if most else last)
         return words
 
     def guarded(
