@@ -87,12 +87,12 @@ def best_shares(products: Array, count: float, prior: Array, sd: float) -> Array
     noise = max(float(products.diagonal().min()) / max(count, 1.0), 1e-12)
     curvature = products / noise + np.eye(parts) / sd**2
     pull = prior / sd**2
-    best, least = prior, np.inf
+    best, least = prior, float("inf")
     for size in range(1, parts + 1):  # which shares are above 0: few parts, so all are tried
         for chosen in combinations(range(parts), size):
             shares = np.zeros(parts)
             shares[list(chosen)] = _adding_to_one(curvature, pull, list(chosen))
-            loss = shares @ curvature @ shares - 2 * pull @ shares
+            loss = float(shares @ curvature @ shares - 2 * pull @ shares)
             if (shares >= 0).all() and loss < least:
                 best, least = shares, loss
     return best

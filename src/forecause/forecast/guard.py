@@ -169,7 +169,9 @@ class Held:
 
     def shares(self, names: list[str]) -> dict[str, Array]:
         """How much of each variable's forecast is whose, (variable,)."""
-        halves = (CAUSAL, LASSO) if LASSO in names else (CAUSAL,)
+        halves = [CAUSAL]
+        if LASSO in names and not self.refit.causes.in_domain:  # a lasso is one for all domains
+            halves.append(LASSO)
         prior = np.array([name in halves for name in names]) / len(halves)
         products, counts = self._products(names)
         found = np.array(
