@@ -15,7 +15,7 @@ and `table.md`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -86,7 +86,7 @@ def simulated(first: int, seeds: int, rows: Sequence[int]) -> Iterator[Cell]:
                 yield about, partial(_of_system, make, about, shape["max_lag"])
 
 
-def _simulated(system: dict[str, Any], rows: int, seed: int) -> Simulated:
+def _simulated(system: Mapping[str, Any], rows: int, seed: int) -> Simulated:
     return simulate(rows=rows, seed=seed, **system)
 
 

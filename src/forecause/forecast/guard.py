@@ -185,7 +185,8 @@ class Held:
     def blended(self, shares: Mapping[str, Array]) -> Array:
         """Mean squared error (column,) of the forecasters together."""
         of_column = self.refit.windows.panel.coding.of_column
-        return _means(sum(self.residuals[n] * own[of_column] for n, own in shares.items()) ** 2)
+        parts = [self.residuals[name] * own[of_column] for name, own in shares.items()]
+        return _means(np.sum(parts, axis=0) ** 2)
 
     def _products(self, names: list[str]) -> tuple[Array, Array]:
         """Sums of products of residuals (variable, name, name), and of how many windows."""
