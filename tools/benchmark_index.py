@@ -71,6 +71,7 @@ RESULTS = {
     "changes": "92 to 100 % of the changes found; a false one in 0 to 8 % of the pairs",
     "drivers": "1 of 140 tables with a hidden driver false in silence; false links 3.7, VAR 14.1",
     "foreign": "F1 0.97 with 1,200 rows; its importances above uniform 0.40",
+    "forecasts": "300 rows: 1 % over the oracle, dense 10 %; recorded: 0.62, AutoARIMA 0.60",
     "gaps": "F1 0.77 complete, 0.71 with 5 % of the cells missing at random, 0.69 with 20 %",
     "hard": "mean F1 0.93 with 2,000 rows; VAR with FDR 0.69, PCMCI+ 0.70",
     "hard-10k": "mean F1 0.95; VAR with FDR 0.68",

@@ -3,6 +3,7 @@ import pandas as pd
 
 from forecause.simulation import simulate
 from forecause_bench import forecasts
+from forecause_bench.product_systems import products
 
 
 def test_driven_variables_leave_the_system_and_their_effects_stay_in_it():
@@ -25,3 +26,37 @@ def test_a_page_has_every_table_and_the_means_over_them():
     assert "| a | 0.50 | 1.00 |" in text
     assert "| all | 1.00 | 1.00 |" in text  # a geometric mean
     assert "| all | 0.80 | 0.70 |" in text
+
+
+def test_a_product_system_reads_the_parents_of_its_graph_alone():
+    made = products(200, seed=3, nodes=6, max_lag=3)
+    (system,) = made.systems
+    past, still = made.values[:3], np.zeros(6)
+    before, names = system.step(past, still), list(made.variables)
+    edges = made.graph.edges
+    truth = set(zip(edges["source"], edges["target"], edges["lag"], strict=True))
+    moved = set()
+    for source in range(6):
+        for lag in (1, 2, 3):
+            other = past.copy()
+            other[-lag, source] += 1.0
+            for target in np.flatnonzero(system.step(other, still) != before):
+                moved.add((names[source], names[target], lag))
+    assert moved == truth
+    assert np.abs(made.values).max() < 50
+
+
+def test_a_second_call_measures_only_what_is_missing(tmp_path):
+    asked = []
+
+    def cells(names):
+        for name in names:
+            yield (
+                {"system": name, "rows": 3},
+                lambda name=name: asked.append(name) or [{"system": name, "rows": 3, "x": 1.0}],
+            )
+
+    forecasts._kept(cells("ab"), tmp_path / "kept.csv")
+    found = forecasts._kept(cells("abc"), tmp_path / "kept.csv")
+    assert asked == ["a", "b", "c"]
+    assert found["system"].tolist() == ["a", "b", "c"]

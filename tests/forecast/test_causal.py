@@ -187,7 +187,7 @@ def test_a_required_edge_is_read_however_weak():
 def test_a_missing_cause_is_told_and_rivals_forecast_in_its_place():
     causal = causal_of(chain(1000), [("a", "b", 1), ("c", "c", 1)])
     assert causal.missing_causes == ("c",)
-    assert set(causal.forecast_by[2].split(" and ")) <= {"dense linear", "lasso"}
+    assert causal.forecast_by[2] in ("dense linear", "lasso and dense linear", "lasso")
     assert all("causal" in by for by in causal.forecast_by[:2])
     assert moved_by(causal.guarded, 1, (2, 3))[2]
     assert not moved_by(causal.forecaster, 1, (2, 3))[2]

@@ -187,8 +187,8 @@ def page(results: pd.DataFrame, command: str) -> str:
         "",
         "## One-step error on later rows, per cent over the oracle's",
         "",
-        "The oracle is the same refit on the true parents. Rivals: the share of the variables that "
-        "the guard leaves to another forecaster.",
+        "The oracle is the same refit on the true parents. Rivals: the share of the variables in "
+        "whose forecast another takes part.",
         "",
         *_table(results, [*FORECASTS, "by rivals"], 1),
         "",

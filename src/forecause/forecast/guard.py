@@ -169,7 +169,9 @@ class Held:
 
     def shares(self, names: list[str]) -> dict[str, Array]:
         """How much of each variable's forecast is whose, (variable,)."""
-        halves = (CAUSAL, LASSO) if LASSO in names else (CAUSAL,)
+        halves = [CAUSAL]
+        if LASSO in names and not self.refit.causes.in_domain:  # a lasso is one for all domains
+            halves.append(LASSO)
         prior = np.array([name in halves for name in names]) / len(halves)
         products, counts = self._products(names)
         found = np.array(
@@ -184,7 +186,7 @@ class Held:
         """Mean squared error (column,) of the forecasters together."""
         of_column = self.refit.windows.panel.coding.of_column
         parts = [self.residuals[name] * own[of_column] for name, own in shares.items()]
-        return _means(np.square(np.sum(parts, axis=0)))
+        return _means(np.sum(parts, axis=0) ** 2)
 
     def _products(self, names: list[str]) -> tuple[Array, Array]:
         """Sums of products of residuals (variable, name, name), and of how many windows."""
@@ -237,7 +239,8 @@ class Rivals:
         for place, column in enumerate(self.refit.windows.panel.coding.first):
             own = sorted(shares, key=lambda name: -shares[name][place])
             labels = {DENSE: f"{DENSE} {self.dense.member_of(int(column)).label}"}
-            words.append(" and ".join(labels.get(n, n) for n in own if shares[n][place] > 0))
+            *most, last = [labels.get(n, n) for n in own if shares[n][place] > 0]
+            words.append(f"{', '.join(most)} and {last}" if most else last)
         return words
 
     def guarded(
