@@ -130,14 +130,14 @@ class Cost:
 
     def _sentence(self, longer: float = 1.0, why: str = "") -> str:
         least, plain, most = self.least * longer, self.most_of_plain * longer, self.most * longer
-        if most < LONG:
+        if self.most < LONG:
             return f"Expecting about {_range(least, most)}{why} and {self.memory_gb:.1f} GB."
         joint = f", up to {in_words(most)} where effects are joint" if most > plain else ""
         stage = max(self.seconds, key=lambda name: self.seconds[name])
         what = STAGES.get(stage, f"the forecaster {stage}")
         mostly = f", mostly for {what}," if 2 * self.seconds[stage] > self.total else ""
-        time = f"{_range(least, plain)}{joint}{mostly}"
-        return f"Expecting about {time}{why} and {self.memory_gb:.1f} GB."
+        time = f"{_range(least, plain)}{why}{joint}{mostly}"
+        return f"Expecting about {time} and {self.memory_gb:.1f} GB."
 
 
 def _range(least: float, most: float) -> str:
