@@ -102,7 +102,7 @@ class Explanation:
             axes.plot(self.surprises.index, self.surprises[name], label=name.replace("$", r"\$"))
         axes.axhline(0, color="#9aa5b1", linewidth=0.8)
         axes.set_ylabel("surprise (calm sd)")
-        axes.legend(fontsize=8, frameon=False)
+        axes.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
         axes.tick_params(axis="x", labelrotation=20)
         return axes
 

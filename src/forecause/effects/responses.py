@@ -132,6 +132,7 @@ class Response:
             axis.plot(own["after"], own["effect"])
             axis.set_title(str(name).replace("$", r"\$"), fontsize=10)
             axis.set_xlabel("rows after")
+            axis.xaxis.get_major_locator().set_params(integer=True)
         axes[0][0].set_ylabel(f"{self.source.replace('$', '')} {self._size}")
         return figure
 
