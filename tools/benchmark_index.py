@@ -53,7 +53,6 @@ RESULTS = {
     "expectation": "the announced range held in 40 of 40 runs; its end is 6 times its start",
     "causal": "errors over the oracle's: dense 8.7 %, on causes 2.5 % (linear, 300 rows)",
     "responses": "bands of big effects hold in 96 %, a dense VAR's in 73 and 59 % (MLP-add)",
-    "forecasts": "error over the last value's 0.62, AutoETS 0.66, VAR 0.80 (recorded, one step)",
     "incidents": "root first in all mean shifts and bursts, in 35 % of broken links; chance 8 %",
     "incidents-recorded": "root first: Sock Shop 67 %, PetShop 35 %; chance 3 %",
     "domain-index": "F1 0.96 told the domain, 0.25 not told (10,000 rows)",
