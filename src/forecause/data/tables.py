@@ -216,8 +216,8 @@ def plain_rows(
             columns.append(rate(cells, part.gaps) if name in asked.counter else cells)
     apart = {name: part.values[:, numbers.index(name)].astype(np.float64) for name in still}
     names = [name.rsplit(" / ", 1)[-1] for name in known.series_names]
-    own = part.series_names[0].rsplit(" / ", 1)[-1]
-    series = names.index(own) if own in names else len(names) - 1
+    name = part.series_names[0].rsplit(" / ", 1)[-1]
+    series = names.index(name) if name in names else len(names) - 1
     return np.stack(columns, axis=1), part.time, apart, series
 
 

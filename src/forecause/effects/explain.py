@@ -165,7 +165,7 @@ class _News:
     @property
     def silence(self) -> list[str]:
         """A sentence on the variables of which nothing was observed."""
-        seen = np.isfinite(self.every).any(axis=0)
+        seen: Mask = np.asarray(np.isfinite(self.every).any(axis=0))
         silent = [n for n, own in zip(self.names, self.columns, strict=True) if not seen[own].any()]
         return [f"Without a value in the event, so unknown: {', '.join(silent)}."] if silent else []
 
