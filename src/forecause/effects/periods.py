@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -57,17 +58,15 @@ def moment(value: Any, time: Time | None, rows: int) -> Any:
 
 def zone_of(period: Any, data: Any = None) -> Any:
     """The time zone in which a user names a moment or has the index of a table; None if in none."""
-    ends: tuple[Any, ...]
-    try:
+    ends: tuple[Any, ...] = (period,)
+    with suppress(InputError):
         ends = ends_of(period)
-    except InputError:
-        ends = (period,)
     for end in ends:
         try:
             stamp = pd.Timestamp(end)
         except (ValueError, TypeError):
             continue
-        if isinstance(stamp, pd.Timestamp) and stamp.tzinfo is not None:
+        if not pd.isna(stamp) and stamp.tzinfo is not None:
             return stamp.tzinfo
     return getattr(getattr(data, "index", None), "tz", None)
 
