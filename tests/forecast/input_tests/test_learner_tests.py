@@ -41,6 +41,12 @@ def test_a_product_of_three_is_found_only_with_the_learner():
     assert not found["doubtful"].any()
 
 
+def test_what_is_no_edge_is_seldom_one_in_a_resample():
+    _, found = datasets(windows_of(product_of_three(seed=2)))
+    others = found["stability"].sel(target="v3", lag=1, source=["v3", "v4"])
+    assert (others < 0.25).all()  # the level of a resample is that of the false discovery rate
+
+
 def test_where_closed_forms_hold_everything_their_tests_stay():
     closed, found = both(windows_of(chain(), 2))
     assert found is closed
