@@ -30,7 +30,8 @@ def test_every_table_and_figure_of_the_study_has_a_suite():
         "nonlinearity", "latent", "noise", "ns-regular", "ns-extreme", "low-drift", "variants",
         "top-k", "cnn", "uncertainty", "interventions", "domain-index", "post-processing",
         "domains", "regimes", "pretraining", "rows", "scaling", "wide", "screening", "speed",
-        "nulls", "nulls-linked", "alerts", "drivers", "effects", "gaps", "hourly", "hard",
+        "nulls", "nulls-linked", "alerts", "drivers", "drivers-elsewhere", "effects", "gaps",
+        "hourly", "hard",
         "own-tests", "own-tests-pretrained", "ranking",
         "causaltime", "dream3", "netsim", "lorenz96", "cdml", "rivers",
     }  # fmt: skip

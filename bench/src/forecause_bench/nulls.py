@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from forecause.data.panel import Panel
 from forecause.graph.lagged import LaggedGraph
@@ -38,7 +39,10 @@ def family(
     values, true, stamps = make(name, size, seed, links, disturbed)
     names = [f"x{place}" for place in range(values.shape[1])]
     edges = [(names[j], names[i], int(lag) + 1, 1.0) for i, j, lag in np.argwhere(true)]
-    return replace(Panel.from_arrays([values], names), time=stamps), _graph(names, max_lag, edges)
+    table = pd.DataFrame(values, columns=names)
+    if stamps is not None:
+        table.insert(0, "time", stamps)
+    return Panel.of(table), _graph(names, max_lag, edges)  # read as a user's table is
 
 
 def sound(

@@ -46,6 +46,7 @@ CHANGES = "forecause bench changes"
 DRIVERS = "forecause bench drivers"
 FEW_ROWS = "forecause bench few-rows"
 GAPS = "forecause bench gaps"
+OUTLIERS = "forecause bench nulls-linked"
 READING = "python -m pytest tests/data"
 SEASONS = "python -m pytest tests/seasons"
 
@@ -97,6 +98,18 @@ class ReadingThresholds(Settings):
         3.0, "how many times as far as all other cells such cells are", READING
     )
     most_wild: Count = _number(3, "such cells of a column, more are its own nature", READING)
+    outlier: Positive = _number(
+        4.5, "robust standard deviations from what its last rows let expect of an outlier", OUTLIERS
+    )
+    least_outliers: Count = _number(
+        5, "outliers of a column, with fewer nothing tells whether the system feels them", OUTLIERS
+    )
+    most_outliers: Share = _number(
+        0.1, "share of a column's rows, above which such values are its own nature", OUTLIERS
+    )
+    outlier_gain: Positive = _number(
+        3.0, "standard errors by which rows after outliers are forecast better without", OUTLIERS
+    )
     counted_rows: Count = _number(
         100, "rows in which never going back is no accident, so that a column counts", READING
     )

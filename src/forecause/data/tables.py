@@ -18,12 +18,14 @@ from forecause.config.spec import GapsName, HowName
 from forecause.config.spelling import with_known_names
 from forecause.data.cells import label_codes, level_text
 from forecause.data.cleaning import left_out_columns, rate
-from forecause.data.findings import Change, Problems, counted
+from forecause.data.findings import MOST_SHOWN, Change, Problems, counted
 from forecause.data.gaps import expected, interpolated
 from forecause.data.grid import Every
+from forecause.data.outliers import additive_outliers
 from forecause.data.panel import Panel
 from forecause.data.parts import Part, built_in_series, part_of, stacked
 from forecause.data.row_choice import columns_named
+from forecause.data.scratch import copied
 from forecause.data.sources.rawtable import UNNAMED, RawTable, raw_table
 from forecause.data.sources.readers import read_table
 from forecause.data.timeline import recognised_time, with_calendar_time
@@ -260,7 +262,10 @@ def _without_gaps(panel: Panel, asked: ReadingOptions) -> Panel:
         if count:
             said = f"{counted(count, 'missing value')} filled by interpolation."
             panel = replace(panel, values=values).with_changes([Change("filled", said, count)])
-    if asked.gaps == "drop" or not panel.incomplete.any():
+    if asked.gaps == "drop":
+        return panel
+    panel = _without_outliers(panel, numeric)
+    if not panel.incomplete.any():
         return panel
     values, cells = expected(panel.values, panel.starts, numeric)
     if cells is None:
@@ -273,6 +278,22 @@ def _without_gaps(panel: Panel, asked: ReadingOptions) -> Panel:
     advice = Advice("gaps", "drop", "{} leaves such windows out")
     filled = replace(panel, values=values, filled=cells)
     return filled.with_changes([Change("filled", said, count, advice=(advice,))])
+
+
+def _without_outliers(panel: Panel, columns: list[int]) -> Panel:
+    """Cells that are far off and that nothing feels are read as missing, to be filled."""
+    cells = additive_outliers(panel.values, panel.starts, columns)
+    if cells is None:
+        return panel
+    values, count = copied(panel.values), int(cells.sum())
+    values[cells] = np.nan
+    hit = [panel.variables[column] for column in np.flatnonzero(cells.any(axis=0))]
+    shown = ", ".join(hit[:MOST_SHOWN]) + (" and others" if len(hit) > MOST_SHOWN else "")
+    said = (
+        f"{counted(count, 'value')} of {shown} far off for a row or two, with no sign of them in "
+        "the rows after: read as missing (thresholds.reading.outlier sets how far)"
+    )
+    return replace(panel, values=values).with_changes([Change("missing", said, count)])
 
 
 def _raw_tables(data: Any, asked: ReadingOptions) -> tuple[list[str], list[RawTable]]:

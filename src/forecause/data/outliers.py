@@ -1,0 +1,179 @@
+"""Additive outliers: cells that are far off and that nothing feels, as a bad sensor writes them.
+
+A cell far from what its column's last rows let expect is either a shock, which the system feels
+in the rows after it, or an error of measurement, which it does not. Where the rows after such
+cells are forecast better without them, they are read as missing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from forecause.arrays import Array, Index, Mask
+from forecause.config.thresholds import thresholds
+from forecause.regression.least_squares import ridge
+
+# Time and memory:
+MOST_CELLS = 20_000_000  # of a table that is looked at
+MOST_INPUTS = 600  # columns times rows before them
+MOST_ROWS = 20_000  # that are judged
+ROUNDS = 4  # in which neighbours of an outlier are looked at again
+
+# Shape of the model:
+BEFORE = 3  # rows that a cell is expected from
+LONGEST = 2  # neighbouring rows; longer stretches are events, not single errors
+
+NEARLY, APART = 2 / 3, 2.0  # so far in shares of `outlier`; outliers for each cell in between
+FELT = 0.05  # level of the test whether what is left open goes with the sign of far cells
+
+# Numerics:
+CLIPPED = 3.0  # robust standard deviations beyond which an input counts no further
+PENALTY = 1e-3  # of a regression, per row
+TO_SD = 1.4826  # from a median of distances to a standard deviation, if normal
+
+
+def additive_outliers(values: npt.NDArray[Any], starts: Index, columns: list[int]) -> Mask | None:
+    """Which cells (row, column) are errors that nothing feels; None if there are none.
+
+    `starts` are the first rows of unbroken stretches; `columns` are looked at.
+    """
+    rows = len(values)
+    too_large = rows * len(columns) > MOST_CELLS or len(columns) * BEFORE > MOST_INPUTS
+    if too_large or not columns or rows < 10 * BEFORE:
+        return None
+    whole, values = values, values[:, columns]
+    table = _standardised(values)
+    stretch = np.searchsorted(starts, np.arange(rows), side="right") - 1
+    usable = np.arange(rows) - starts[stretch] >= BEFORE
+    far, expected, nearly = _far_cells(table, usable)
+    bounds = thresholds().reading
+    counts = far.sum(axis=0)
+    asked = (counts >= bounds.least_outliers) & (counts <= bounds.most_outliers * rows)
+    asked &= counts >= APART * nearly
+    if not asked.any():
+        return None
+    far[:, ~asked] = False
+    target = np.where(far | np.isnan(values), np.nan, table)
+    judged = _Judged(target, (np.where(far, expected, table), table), far, usable)
+    unfelt = judged.unfelt(np.flatnonzero(asked))
+    if not len(unfelt):
+        return None
+    found = np.zeros(whole.shape, dtype=bool)
+    found[:, np.array(columns)[unfelt]] = far[:, unfelt]
+    return found
+
+
+def _standardised(values: npt.NDArray[Any]) -> Array:
+    """Distances from the median in robust standard deviations; 0 where nothing is known."""
+    table = np.array(values, dtype=np.float64)
+    table -= np.nanmedian(table, axis=0)
+    spread = TO_SD * np.nanmedian(np.abs(table), axis=0)
+    table /= np.where(spread > 0, spread, np.inf)
+    return np.nan_to_num(table, copy=False)
+
+
+def _far_cells(table: Array, usable: Mask) -> tuple[Mask, Array, Index]:
+    """Where (row, column) a cell is far from what the rows before it let expect, that, and how
+    many cells (column,) are nearly as far: heavy tails have many."""
+    far, known = np.zeros(table.shape, dtype=bool), table.copy()
+    expected = np.zeros_like(table)
+    for _ in range(ROUNDS):
+        for column in range(table.shape[1]):
+            expected[:, column] = _from_own_past(known[:, column], usable)
+        surprise = table - expected
+        spread = TO_SD * np.median(np.abs(surprise[usable]), axis=0)
+        now = np.abs(surprise) > thresholds().reading.outlier * spread
+        now &= usable[:, None] & (spread > 0)
+        new = now & ~far
+        new[1:] &= ~new[:-1]  # an outlier misleads about the row after it
+        if not new.any():
+            break
+        far |= new
+        known = np.where(far, expected, table)
+    nearly = np.abs(surprise) > NEARLY * thresholds().reading.outlier * spread
+    return far & ~_in_long_runs(far), expected, (nearly & ~far & usable[:, None]).sum(axis=0)
+
+
+def _from_own_past(known: Array, usable: Mask) -> Array:
+    """What a column's last rows let expect, (row,), by a regression that outliers cannot tilt."""
+    lags = np.column_stack([np.roll(known, lag) for lag in range(1, BEFORE + 1)])
+    design = np.column_stack([np.clip(lags, -CLIPPED, CLIPPED), np.ones(len(known))])
+    seen = design[usable]
+    target = np.clip(known[usable], -CLIPPED, CLIPPED)
+    slopes = ridge(seen, target, PENALTY * len(seen))
+    return np.column_stack([lags, np.ones(len(known))]) @ slopes
+
+
+def _in_long_runs(far: Mask) -> Mask:
+    """Where (row, column) more than LONGEST neighbouring rows of a column are far off."""
+    rows = len(far)
+    padded = np.pad(far, ((LONGEST, LONGEST), (0, 0)))
+    windows = [padded[shift : shift + rows + LONGEST] for shift in range(LONGEST + 1)]
+    full = np.logical_and.reduce(windows)
+    return np.logical_or.reduce([full[shift : shift + rows] for shift in range(LONGEST + 1)])
+
+
+class _Judged:
+    """Whether rows after far cells are forecast better without them than with them.
+
+    A shock whose effect does not grow with its size could look like that, too: far cells are felt
+    as well where what a forecast without them leaves open goes with their sign.
+    """
+
+    def __init__(self, target: Array, tables: tuple[Array, Array], far: Mask, usable: Mask) -> None:
+        without, whole = tables
+        rows = np.flatnonzero(usable)
+        rows = rows[:: max(1, -(-len(rows) // MOST_ROWS))]
+        before = rows[:, None] - np.arange(1, BEFORE + 1)
+        self.far_before = far[before].any(axis=1)  # (row, column): an input of the row is far off
+        left, right = (
+            _left_open(table[before].reshape(len(rows), -1), target[rows])
+            for table in (without, whole)
+        )
+        self.loss = np.nansum(np.square(right) - np.square(left), axis=1)
+        self.is_felt = _largest_t(np.sign(whole - without)[before], np.nan_to_num(left)) > (
+            ndtri(1 - FELT / (2 * BEFORE * target.shape[1]))
+        )
+
+    def unfelt(self, columns: Index) -> Index:
+        """The columns whose far cells are errors.
+
+        What a column's few far cells leave open, those of all columns together may tell.
+        """
+        least = thresholds().reading.outlier_gain
+        columns = columns[~self.is_felt[columns]]
+        own = np.array([self._gain(self.far_before[:, [column]]) for column in columns])
+        together = self._gain(self.far_before[:, columns[own > 0]])
+        return columns[own > (0.0 if together > least else least)]
+
+    def _gain(self, far_before: Mask) -> float:
+        """How much better rows after far cells are forecast without them, in standard errors."""
+        loss = self.loss[far_before.any(axis=1)]
+        if len(loss) < 2:
+            return -np.inf
+        return float(loss.mean() / max(loss.std() / np.sqrt(len(loss)), 1e-12))
+
+
+def _largest_t(steps: Array, left: Array) -> Array:
+    """Of a column's steps (row, lag, column) on what is left open (row, target), (column,)."""
+    flat = steps.reshape(len(steps), -1)
+    error = np.sqrt(np.maximum(np.square(flat).T @ np.square(left), 1e-12))
+    t = np.abs(flat.T @ left) / error
+    return np.asarray(t.max(axis=1).reshape(BEFORE, -1).max(axis=0))
+
+
+def _left_open(inputs: Array, target: Array) -> Array:
+    """Residuals (row, column), each half of the rows forecast by a fit to the other."""
+    design = np.column_stack([inputs, np.ones(len(inputs))])
+    halves = np.arange(len(design)) < len(design) // 2
+    known = np.nan_to_num(target)
+    made = np.empty_like(target)
+    for half in (halves, ~halves):
+        seen = design[~half]
+        slopes = ridge(seen, known[~half], PENALTY * len(seen))
+        made[half] = design[half] @ slopes
+    return target - made
