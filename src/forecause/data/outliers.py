@@ -2,7 +2,7 @@
 
 A cell far from what its column's last rows let expect is either a shock, which the system feels
 in the rows after it, or an error of measurement, which it does not. Where the rows after such
-cells are forecast better without them, they are read as missing.
+cells show nothing of what they should do, they are read as missing.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ MOST_ROWS = 20_000  # that are judged
 ROUNDS = 4  # in which neighbours of an outlier are looked at again
 
 # Shape of the model:
-BEFORE = 3  # rows that a cell is expected from
+BEFORE = 5  # rows that a cell is expected from
+FELT_WITHIN = 24  # rows in which a shock is felt, at most
 LONGEST = 2  # neighbouring rows; longer stretches are events, not single errors
 
 NEARLY, APART = 2 / 3, 2.0  # so far in shares of `outlier`; outliers for each cell in between
 FELT = 0.05  # level of the test whether what is left open goes with the sign of far cells
 
 # Numerics:
-CLIPPED = 3.0  # robust standard deviations beyond which an input counts no further
+CLIPPED = 3.0  # robust standard deviations beyond which a cell counts no further in a fit
 PENALTY = 1e-3  # of a regression, per row
 TO_SD = 1.4826  # from a median of distances to a standard deviation, if normal
 
@@ -57,8 +58,7 @@ def additive_outliers(values: npt.NDArray[Any], starts: Index, columns: list[int
     if not asked.any():
         return None
     far[:, ~asked] = False
-    target = np.where(far | np.isnan(values), np.nan, table)
-    judged = _Judged(target, (np.where(far, expected, table), table), far, usable)
+    judged = _Judged(table, np.where(far, expected, table), usable, ~np.isnan(values))
     unfelt = judged.unfelt(np.flatnonzero(asked))
     if not len(unfelt):
         return None
@@ -120,24 +120,29 @@ def _in_long_runs(far: Mask) -> Mask:
 class _Judged:
     """Whether rows after far cells are forecast better without them than with them.
 
-    A shock whose effect does not grow with its size could look like that, too: far cells are felt
-    as well where what a forecast without them leaves open goes with their sign.
+    Far cells are shocks, or answers to shocks, where what a forecast without them leaves open goes
+    with the sign of earlier ones, however large they are. Where nothing follows a column's usual
+    cells either, nothing can be told.
     """
 
-    def __init__(self, target: Array, tables: tuple[Array, Array], far: Mask, usable: Mask) -> None:
-        without, whole = tables
+    def __init__(self, table: Array, without: Array, usable: Mask, known: Mask) -> None:
         rows = np.flatnonzero(usable)
         rows = rows[:: max(1, -(-len(rows) // MOST_ROWS))]
         before = rows[:, None] - np.arange(1, BEFORE + 1)
-        self.far_before = far[before].any(axis=1)  # (row, column): an input of the row is far off
+        target = np.clip(table[rows], -CLIPPED, CLIPPED)
         left, right = (
-            _left_open(table[before].reshape(len(rows), -1), target[rows])
-            for table in (without, whole)
+            np.where(known[rows], _left_open(inputs[before].reshape(len(rows), -1), target), 0.0)
+            for inputs in (without, table)
         )
-        self.loss = np.nansum(np.square(right) - np.square(left), axis=1)
-        self.is_felt = _largest_t(np.sign(whole - without)[before], np.nan_to_num(left)) > (
-            ndtri(1 - FELT / (2 * BEFORE * target.shape[1]))
-        )
+        self.loss = (np.square(right) - np.square(left)).sum(axis=1)
+        self.far_before = (table != without)[before].any(axis=1)  # (row, column)
+        t = _largest_t(np.sign(table - without), rows, left)
+        tests = 2 * _felt_within(len(t)) * np.where(np.eye(len(t), dtype=bool), 1, t.size)
+        is_link = t > ndtri(1 - FELT / tests)  # most shocks are felt by their own column
+        self.is_felt = is_link.any(axis=1) | is_link.any(axis=0)
+        usual = np.clip(without, -CLIPPED, CLIPPED)
+        t = _largest_t(usual - usual.mean(axis=0), rows, target, BEFORE)
+        self.matters = (t > ndtri(1 - FELT / (2 * BEFORE * t.size))).any(axis=1)
 
     def unfelt(self, columns: Index) -> Index:
         """The columns whose far cells are errors.
@@ -145,7 +150,7 @@ class _Judged:
         What a column's few far cells leave open, those of all columns together may tell.
         """
         least = thresholds().reading.outlier_gain
-        columns = columns[~self.is_felt[columns]]
+        columns = columns[self.matters[columns] & ~self.is_felt[columns]]
         own = np.array([self._gain(self.far_before[:, [column]]) for column in columns])
         together = self._gain(self.far_before[:, columns[own > 0]])
         return columns[own > (0.0 if together > least else least)]
@@ -158,22 +163,26 @@ class _Judged:
         return float(loss.mean() / max(loss.std() / np.sqrt(len(loss)), 1e-12))
 
 
-def _largest_t(steps: Array, left: Array) -> Array:
-    """Of a column's steps (row, lag, column) on what is left open (row, target), (column,)."""
-    flat = steps.reshape(len(steps), -1)
-    error = np.sqrt(np.maximum(np.square(flat).T @ np.square(left), 1e-12))
-    t = np.abs(flat.T @ left) / error
-    return np.asarray(t.max(axis=1).reshape(BEFORE, -1).max(axis=0))
+def _felt_within(columns: int) -> int:
+    """Rows after a far cell that are looked at."""
+    return max(BEFORE, min(FELT_WITHIN, MOST_INPUTS // columns))
+
+
+def _largest_t(steps: Array, rows: Index, left: Array, within: int = 0) -> Array:
+    """Of a column's steps (row, column) some rows back on what is left open, (column, target)."""
+    largest = np.zeros((steps.shape[1], left.shape[1]))
+    for lag in range(1, (within or _felt_within(steps.shape[1])) + 1):
+        before = steps[np.maximum(rows - lag, 0)]
+        error = np.sqrt(np.maximum(np.square(before).T @ np.square(left), 1e-12))
+        largest = np.maximum(largest, np.abs(before.T @ left) / error)
+    return largest
 
 
 def _left_open(inputs: Array, target: Array) -> Array:
     """Residuals (row, column), each half of the rows forecast by a fit to the other."""
     design = np.column_stack([inputs, np.ones(len(inputs))])
     halves = np.arange(len(design)) < len(design) // 2
-    known = np.nan_to_num(target)
     made = np.empty_like(target)
     for half in (halves, ~halves):
-        seen = design[~half]
-        slopes = ridge(seen, known[~half], PENALTY * len(seen))
-        made[half] = design[half] @ slopes
-    return target - made
+        made[half] = design[half] @ ridge(design[~half], target[~half], PENALTY * len(design))
+    return np.clip(target - made, -CLIPPED, CLIPPED)
