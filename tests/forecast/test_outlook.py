@@ -98,3 +98,13 @@ def test_what_is_driven_by_others_stays_with_the_model():
     assert (run.causal.outlook.share == 0).mean() >= 0.75
     errors = run.causal.outlook.errors
     assert (errors["model"] < errors["smoothing"]).mean() >= 0.75
+
+
+def test_an_error_that_is_not_known_is_saved_and_loaded_again(tmp_path):
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(300, 2)), columns=["a", "b"])
+    run = fc.discover(table, max_lag=2, forecaster="linear")
+    run.causal.outlook.errors.iloc[0, 0] = np.nan
+    again = fc.load(run.save(tmp_path / "run"))
+    assert np.isnan(again.causal.outlook.errors.iloc[0, 0])
+    once_more = fc.load(again.save(tmp_path / "again"))
+    pd.testing.assert_frame_equal(once_more.causal.outlook.errors, run.causal.outlook.errors)

@@ -81,7 +81,7 @@ class Outlook:
 
     def describe(self) -> dict[str, Any]:
         """What run.json holds of it; the numbers are in `arrays`."""
-        table = self.errors.reset_index()
+        table = self.errors.astype(object).where(self.errors.notna(), None).reset_index()
         errors = {str(name): table[name].tolist() for name in table}
         return {"season": self.season, "errors": errors}
 
@@ -93,7 +93,7 @@ class Outlook:
     @classmethod
     def restored(cls, about: Mapping[str, Any], arrays: Mapping[str, Any]) -> Outlook:
         """From what `describe` and `arrays` gave."""
-        errors = pd.DataFrame(about["errors"]).set_index("variable")
+        errors = pd.DataFrame(about["errors"]).set_index("variable").astype(float)
         share, paths, spread, origins = (
             np.asarray(arrays[f"outlook.{name}"], dtype=np.float64)
             for name in ("share", "paths", "spread", "origins")
