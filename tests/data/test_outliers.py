@@ -87,3 +87,8 @@ def test_a_link_that_errors_hide_is_found():
     table = pd.DataFrame(values, columns=["a", "b"])
     edges = fc.discover(table, max_lag=3, forecaster="linear").graph.edges
     assert ("a", "b", 2) in set(zip(edges["source"], edges["target"], edges["lag"], strict=True))
+
+
+def test_series_too_short_to_judge_are_left_alone():
+    values, _ = with_errors(system())
+    assert additive_outliers(values, np.arange(0, len(values), 4), [0, 1]) is None

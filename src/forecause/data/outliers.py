@@ -18,7 +18,7 @@ from forecause.config.thresholds import thresholds
 from forecause.regression.least_squares import ridge
 
 # Time and memory:
-MOST_CELLS = 20_000_000  # of a table that is looked at
+MOST_CELLS = 2_000_000  # of a table that is looked at
 MOST_INPUTS = 600  # columns times rows before them
 MOST_ROWS = 20_000  # that are judged
 ROUNDS = 4  # in which neighbours of an outlier are looked at again
@@ -47,9 +47,11 @@ def additive_outliers(values: npt.NDArray[Any], starts: Index, columns: list[int
     if too_large or not columns or rows < 10 * BEFORE:
         return None
     whole, values = values, values[:, columns]
-    table = _standardised(values)
     stretch = np.searchsorted(starts, np.arange(rows), side="right") - 1
     usable = np.arange(rows) - starts[stretch] >= BEFORE
+    if usable.sum() < 10 * BEFORE:
+        return None
+    table = _standardised(values)
     far, expected, nearly = _far_cells(table, usable)
     bounds = thresholds().reading
     counts = far.sum(axis=0)
