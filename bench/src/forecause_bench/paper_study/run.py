@@ -34,6 +34,10 @@ def main() -> None:
     missing = [fit for fit in wanted if not (asked.store / f"{fit.name}.json").exists()]
     Console().print(f"{len(wanted)} fits, {len(missing)} missing")
     one = partial(_fit_into, store=asked.store, weights=asked.weights)
+    if asked.jobs == 1:
+        for fit in missing[: asked.most]:
+            one(fit)
+        return
     with ProcessPoolExecutor(asked.jobs, mp_context=get_context("spawn")) as workers:
         for _ in workers.map(one, missing[: asked.most]):
             pass
