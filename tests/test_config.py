@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 
 import forecause as fc
 from forecause import work_sharing
-from forecause.cli.configuring import configuration, parse_settings
-from forecause.config import OPTION_NAMES, Config, ForecasterSpec, Thresholds
-from forecause.config.spelling import (
+from forecause.advice import (
     MOVED,
     as_flag,
     as_python,
@@ -24,6 +22,8 @@ from forecause.config.spelling import (
     joined_by_comma,
     split_by_comma,
 )
+from forecause.cli.configuring import configuration, parse_settings
+from forecause.config import OPTION_NAMES, Config, ForecasterSpec, Thresholds
 from forecause.config.thresholds import THRESHOLDS, thresholds, using
 from forecause.resources.workers import Workers, gather
 

@@ -182,7 +182,7 @@ def figures_of_a_run() -> dict[str, object]:
     import numpy as np
 
     import forecause as fc
-    from forecause.data.standardised import StandardTable
+    from forecause.data.panel import StandardTable
 
     counts: Counter[str] = Counter()
     original = StandardTable.windows

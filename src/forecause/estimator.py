@@ -110,7 +110,7 @@ class CausalDiscovery(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         Each row is forecast from the `max_lag` rows before it; the first ones, and those after a
         missing value, are NaN.
         """
-        from forecause.data.standardised import Scale
+        from forecause.data.panel import Scale
         from forecause.data.windows import Windows
         from forecause.effects.answering import Models
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Literal
 from warnings import warn
 
-from forecause.advice import Advice, sentence
+from forecause.advice import Advice, sentence, with_known_names
 from forecause.config import (
     Config,
     DataOptions,
@@ -20,7 +20,6 @@ from forecause.config import (
     SeasonName,
     SelectionRule,
 )
-from forecause.config.spelling import with_known_names
 from forecause.config.thresholds import using
 from forecause.data.panel import Panel
 from forecause.data.summary import DataSummary, source_of

@@ -11,8 +11,7 @@ import xarray as xr
 from forecause.config import Config
 from forecause.config.thresholds import using
 from forecause.data.panel import Panel
-from forecause.data.sampling import Timing, timing
-from forecause.data.summary import DataSummary
+from forecause.data.summary import DataSummary, Timing, timing
 from forecause.data.windows import Windows
 from forecause.diagnostics.finding import Finding
 from forecause.diagnostics.power import Power

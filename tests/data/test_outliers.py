@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 import forecause as fc
-from forecause.data.outliers import additive_outliers
+from forecause.data.gaps import additive_outliers
 
 START = np.array([0])
 

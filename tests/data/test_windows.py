@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forecause.data import Panel, Scale, Windows
-from forecause.data import standardised as standardised_table
+from forecause.data import panel as standardised_table
 from forecause.data import windows as windows_module
 from forecause.errors import InputError
 

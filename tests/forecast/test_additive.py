@@ -3,8 +3,9 @@ import pytest
 from scipy.interpolate import CubicSpline
 
 from forecause.attribute.readouts import ATTN_LRP
-from forecause.data import Panel, Windows, streams
-from forecause.data.streams import place_knots
+from forecause.data import Panel, Windows
+from forecause.data import windows as streams
+from forecause.data.windows import place_knots
 from forecause.forecast.additive import Additive, AdditiveModel
 from forecause.forecast.forecaster import FitData, squared_errors
 from forecause.forecast.linear import Linear, LinearModel

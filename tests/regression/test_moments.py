@@ -4,7 +4,7 @@ import statsmodels.api as sm
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecause.data.streams import moments_of
+from forecause.data.windows import moments_of
 from forecause.errors import InputError
 from forecause.regression.moments import Moments, lowest
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from forecause.data.streams import early_and_late, sample_of
+from forecause.data.windows import early_and_late, sample_of
 
 
 def test_rows_are_the_windows_in_order(chain_windows):

@@ -6,13 +6,13 @@ import pytest
 
 from fitted import build
 from forecause.data import Panel, Windows
-from forecause.data.sampling import (
+from forecause.data.summary import (
     duration,
     lag_text,
     sampling_text,
     timing,
 )
-from forecause.data.streams import place_knots
+from forecause.data.windows import place_knots
 from forecause.report.evidence import MOST_EDGES, ModelProbe, collect
 from forecause.report.history import course, short, stretch
 from report_runs import linear_run, many_variables, three_variables, with_domains

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from rich.console import Console
 
-from forecause.data.outliers import additive_outliers
+from forecause.data.gaps import additive_outliers
 from forecause_bench.unlinked import BURN_IN, draw_coefficients
 
 Array = npt.NDArray[np.float64]

@@ -10,8 +10,7 @@ import xarray as xr
 
 from forecause.config import ForecastOptions
 from forecause.data.panel import Panel
-from forecause.data.streams import moments_of, past_and_targets, place_knots
-from forecause.data.windows import Windows
+from forecause.data.windows import Windows, moments_of, past_and_targets, place_knots
 from forecause.discovery import Discovery
 from forecause.edges.select import false_discovery
 from forecause.forecast.additive import Additive, AdditiveModel

@@ -1,7 +1,6 @@
 """The data station: from any table to a checked Panel, and from a Panel to windows."""
 
-from forecause.data.panel import Panel
-from forecause.data.standardised import Scale
+from forecause.data.panel import Panel, Scale
 from forecause.data.windows import Windows
 
 __all__ = ["Panel", "Scale", "Windows"]

@@ -20,8 +20,7 @@ import pandas as pd
 from forecause.advice import Advice
 from forecause.config.thresholds import thresholds
 from forecause.data.cells import Missing, NotNumbers, absent_cells, numbers
-from forecause.data.findings import Change, Problems, counted
-from forecause.data.panel import SMALLEST, column_ranges
+from forecause.data.findings import SMALLEST, Change, Problems, column_ranges, counted
 from forecause.data.scratch import copied, new_array, pieces
 from forecause.data.sources.rawtable import RawTable
 from forecause.errors import InputError

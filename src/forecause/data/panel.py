@@ -1,9 +1,9 @@
-"""Panel: the checked table that everything else works on."""
+"""Panel: the checked table that everything else works on, also in standard deviations."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -11,20 +11,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.stride_tricks import sliding_window_view
 
+from forecause.advice import refuse_unknown
 from forecause.config.options import ReadingOptions, normalised
-from forecause.config.spelling import refuse_unknown
-from forecause.data.findings import Change, Problems
-from forecause.data.scratch import joined, pieces
-from forecause.data.standardised import Scale, StandardTable
+from forecause.data.findings import Change, check_shape, check_values
+from forecause.data.scratch import chunks, joined, pieces
+from forecause.data.sources.parquet import StoredRows
 from forecause.data.variables import Label, Variables
-from forecause.errors import InputError
 
 if TYPE_CHECKING:
     from forecause.seasons.course import TimeCourse
 
-# Numerics:
-SMALLEST, LARGEST = 1e-100, 1e100  # a smaller spread or larger size cannot be squared safely
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+Single = npt.NDArray[np.float32]
+
+# Time and memory:
+ROWS_AT_ONCE = 1 << 14
+MOST_STANDARDISED = 25_000_000  # values of a table that is kept standardised: 100 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +68,8 @@ class Panel:
     paths: tuple[str, ...] = ()  # the files it was read from, if it was
 
     def __post_init__(self) -> None:
-        _check_shape(self.values, self.variables)
-        _check_values(self.values, self.variables)
+        check_shape(self.values, self.variables)
+        check_values(self.values, self.variables)
 
     @classmethod
     def of(cls, data: Any, **options: Any) -> Panel:
@@ -204,11 +209,6 @@ class Panel:
         return digest.hexdigest()[:16]
 
 
-def chunks(values: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
-    """Pieces of a (row, variable) array, so that a mapped file is never loaded whole."""
-    return (values[rows] for rows in pieces(values.shape, np.float64))
-
-
 def _known_sum(part: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Sums of columns (column,) without what is missing."""
     total = part.sum(0, dtype=np.float64)
@@ -217,102 +217,78 @@ def _known_sum(part: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     return np.asarray(total)
 
 
-def _check_shape(values: npt.NDArray[Any], variables: tuple[str, ...]) -> None:
-    if values.ndim != 2:
-        raise InputError(
-            f"Expected a table of rows (time) by columns (variables), found {values.ndim} "
-            f"dimension(s) of shape {values.shape}."
-        )
-    rows, columns = values.shape
-    if rows == 0 or columns == 0:
-        raise InputError(f"The data is empty: {rows} rows and {columns} numeric columns.")
-    if columns != len(variables):
-        raise InputError(f"Found {columns} columns but {len(variables)} names.")
-    if any("\0" in name for name in variables):
-        raise InputError("A column's name must not hold the null character.")
-    repeated = sorted({name for name in variables if variables.count(name) > 1})
-    if repeated:
-        raise InputError(f"Column names must differ; {repeated} appear more than once.")
-    if columns > rows:
-        raise InputError(
-            f"The table has more columns ({columns}) than rows ({rows}): time must run down the "
-            "rows and variables across the columns; transpose it."
-        )
+@dataclass(frozen=True)
+class Scale:
+    """Mean and standard deviation per variable, to put every variable on one scale."""
+
+    mean: Array  # (variable,)
+    sd: Array  # (variable,)
 
 
-def check_finite(values: npt.NDArray[Any], variables: tuple[str, ...]) -> None:
-    """Refuse infinite values, naming each column that holds one and its first row."""
-    problems, start, seen = Problems(), 1, set[int]()
-    for part in chunks(values):
-        if np.isinf(part).any():
-            for row, column in np.argwhere(np.isinf(part)).tolist():
-                if column not in seen:
-                    seen.add(column)
-                    problems.add(
-                        f"Column {variables[column]!r} holds an infinite value in row "
-                        f"{start + row}; remove it or leave the cell empty."
-                    )
-        start += len(part)
-    problems.raise_if_any()
+class StandardTable:
+    """A table in standard deviations from the mean, worked out once for all of its windows.
+
+    Whole where it lies in memory and is not too large, otherwise of the rows that are asked for;
+    either way in float64 before it is rounded, whatever the data is.
+    """
+
+    def __init__(self, values: npt.NDArray[Any] | StoredRows, scale: Scale) -> None:
+        self.values, self.scale = values, scale
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what was worked out here."""
+        return {"values": self.values, "scale": self.scale}
+
+    @cached_property
+    def whole(self) -> Single | None:
+        """(row, column), not to be written to."""
+        if not isinstance(self.values, np.ndarray) or self.values.size > MOST_STANDARDISED:
+            return None
+        if is_mapped(self.values):
+            return None
+        table = np.empty(self.values.shape, dtype=np.float32)
+        for first in range(0, len(table), ROWS_AT_ONCE):
+            rows = slice(first, first + ROWS_AT_ONCE)
+            table[rows] = _scaled(self.values[rows], self.scale)
+        table.flags.writeable = False
+        return table
+
+    def windows(self, last: Index, max_lag: int) -> Single:
+        """The windows that end with these rows, (window, max_lag + 1, column).
+
+        A view that is not to be written to where they follow each other in the whole table.
+        """
+        if self.whole is not None:
+            width = self.whole.shape[1]
+            # a window of consecutive rows is a stretch of the flattened table
+            flat = sliding_window_view(self.whole.ravel(), (max_lag + 1) * width)[::width]
+            chosen = flat[last[0] - max_lag : last[-1] - max_lag + 1] if follow(last) else None
+            if chosen is None:
+                chosen = flat[last - max_lag]
+            return chosen.reshape(len(last), max_lag + 1, width)
+        rows = last[:, None] + np.arange(-max_lag, 1)
+        first = int(rows[:, 0].min(initial=len(self.values)))
+        end = int(rows[:, -1].max(initial=0)) + 1
+        if end - first <= rows.size:  # overlapping windows are cut from one stretch
+            return _scaled(self.values[first:end], self.scale).take(rows - first, axis=0)
+        return _scaled(self.values[rows], self.scale)
 
 
-def column_ranges(
-    values: npt.NDArray[Any],
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Smallest and largest known value per column; inf and -inf where there is none."""
-    columns = values.shape[1]
-    low, high = np.full(columns, np.inf), np.full(columns, -np.inf)
-    for part in chunks(values):
-        low = np.fmin(low, np.fmin.reduce(part, axis=0))
-        high = np.fmax(high, np.fmax.reduce(part, axis=0))
-    return low, high
+def follow(rows: Index) -> bool:
+    """Whether rows are neighbours in order; none are not."""
+    return len(rows) > 0 and bool((np.diff(rows) == 1).all())
 
 
-def _check_values(values: npt.NDArray[Any], variables: tuple[str, ...]) -> None:
-    """Refuse values that cannot be used, all of them in one message."""
-    problems = Problems()
-    low, high = column_ranges(values)
-    if ((low == -np.inf) | (high == np.inf)).any():
-        with problems.collected():
-            check_finite(values, variables)
-    for column, name in enumerate(variables):
-        if not low[column] <= high[column]:
-            problems.add(f"Column {name!r} holds no value at all; remove it.")
-        elif np.isinf([low[column], high[column]]).any():
-            continue  # said already
-        elif high[column] - low[column] <= SMALLEST:
-            problems.add(
-                f"Column {name!r} is constant ({low[column]:g}): nothing can drive it or be "
-                "driven by it; remove it."
-            )
-        elif max(-low[column], high[column]) >= LARGEST:
-            problems.add(f"Column {name!r} holds values beyond {LARGEST:g}; rescale it.")
-    with problems.collected():
-        _check_duplicated_columns(values, variables, low, high)
-    problems.raise_if_any()
+def is_mapped(values: npt.NDArray[Any]) -> bool:
+    """Whether an array is memory-mapped, also as a view of a view of a file."""
+    table: npt.NDArray[Any] | None = values
+    while table is not None and not isinstance(table, np.memmap):
+        table = table.base if isinstance(table.base, np.ndarray) else None
+    return table is not None
 
 
-def _check_duplicated_columns(
-    values: npt.NDArray[Any],
-    variables: tuple[str, ...],
-    low: npt.NDArray[Any],
-    high: npt.NDArray[Any],
-) -> None:
-    """Columns with the same range are compared value by value, until they differ."""
-    seen: dict[tuple[float, float], list[int]] = {}
-    pairs: list[tuple[int, int]] = []
-    for column in np.flatnonzero(low < high).tolist():
-        alike = seen.setdefault((float(low[column]), float(high[column])), [])
-        pairs += [(other, column) for other in alike]
-        alike.append(column)
-    for part in chunks(values) if pairs else ():
-        pairs = [(i, j) for i, j in pairs if np.array_equal(part[:, i], part[:, j], equal_nan=True)]
-        if not pairs:
-            return
-    problems = Problems()
-    for one, other in ((variables[i], variables[j]) for i, j in pairs):
-        problems.add(
-            f"Columns {one!r} and {other!r} hold the same values: which of them is the cause "
-            "cannot be told; remove one."
-        )
-    problems.raise_if_any()
+def _scaled(values: npt.NDArray[Any], scale: Scale) -> Single:
+    """Values (..., variable) in standard deviations from the mean."""
+    scaled = values - scale.mean
+    scaled /= scale.sd
+    return scaled.astype(np.float32)

@@ -93,6 +93,11 @@ def pieces(shape: Sequence[int], dtype: npt.DTypeLike) -> Iterator[slice]:
     return (slice(i, min(i + step, shape[0])) for i in range(0, shape[0], step))
 
 
+def chunks(values: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
+    """Pieces of a (row, variable) array, so that a mapped file is never loaded whole."""
+    return (values[rows] for rows in pieces(values.shape, np.float64))
+
+
 def scratch_folder() -> Path:
     """TMPDIR if it is set; else where large temporary files belong: /tmp is often in memory."""
     if not os.environ.get("TMPDIR") and os.access("/var/tmp", os.W_OK):

@@ -12,18 +12,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from forecause.advice import Advice
+from forecause.advice import Advice, with_known_names
 from forecause.config.options import ReadingOptions
 from forecause.config.spec import GapsName, HowName
-from forecause.config.spelling import with_known_names
 from forecause.data.cells import label_codes, level_text
 from forecause.data.cleaning import left_out_columns, rate
 from forecause.data.findings import MOST_SHOWN, Change, Problems, counted
-from forecause.data.gaps import expected, interpolated
-from forecause.data.grid import Every
-from forecause.data.outliers import additive_outliers
+from forecause.data.gaps import additive_outliers, expected, interpolated
 from forecause.data.panel import Panel
-from forecause.data.parts import Part, built_in_series, part_of, stacked
+from forecause.data.parts import Every, Part, built_in_series, part_of, stacked
 from forecause.data.row_choice import columns_named
 from forecause.data.scratch import copied
 from forecause.data.sources.rawtable import UNNAMED, RawTable, raw_table

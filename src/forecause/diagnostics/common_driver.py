@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecause.data.streams import moments_of
+from forecause.data.windows import moments_of
 from forecause.diagnostics.driver_checks import REMEDIES
 from forecause.diagnostics.examined import Array, Examined, Index
 from forecause.diagnostics.finding import Finding, listed, strongest, within

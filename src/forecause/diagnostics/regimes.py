@@ -19,8 +19,7 @@ import pandas as pd
 
 from forecause.config.thresholds import thresholds
 from forecause.data.panel import Panel
-from forecause.data.streams import batches_of, moments_of
-from forecause.data.windows import Windows
+from forecause.data.windows import Windows, batches_of, moments_of
 from forecause.errors import InputError
 from forecause.progress import QUIET, Progress
 from forecause.regression.moments import Moments, unexplained

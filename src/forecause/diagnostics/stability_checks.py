@@ -11,8 +11,7 @@ from scipy.special import fdtrc, stdtr
 
 from forecause.advice import Advice, hint
 from forecause.config.thresholds import DiagnosisThresholds
-from forecause.data.streams import batches_of, moments_of
-from forecause.data.windows import Windows
+from forecause.data.windows import Windows, batches_of, moments_of
 from forecause.diagnostics.examined import Array, Examined, Index, Mask
 from forecause.diagnostics.finding import Finding, Gravity, into, listed
 from forecause.regression.least_squares import KnownFeatures, pseudo_inverse

@@ -8,8 +8,7 @@ import xarray as xr
 
 from forecause.arrays import Array, Index
 from forecause.config.thresholds import thresholds
-from forecause.data.streams import inputs_of
-from forecause.data.windows import Windows
+from forecause.data.windows import Windows, inputs_of
 from forecause.forecast.forecaster import MANY_INPUTS
 from forecause.forecast.input_tests.given_parents import ConditionalTests, Model, robust_p_value
 from forecause.forecast.input_tests.protocol import link_q_values

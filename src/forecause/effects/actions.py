@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from forecause.data.panel import column_ranges
+from forecause.data.findings import column_ranges
 from forecause.effects.answering import (
     FARTHEST,
     check_count,

@@ -9,8 +9,7 @@ import numpy as np
 import xarray as xr
 
 from forecause.attribute.over_time import attribution_over_time
-from forecause.data.panel import Panel
-from forecause.data.standardised import Scale
+from forecause.data.panel import Panel, Scale
 from forecause.data.windows import Windows
 from forecause.effects.answering import Models
 from forecause.errors import InputError

@@ -18,9 +18,8 @@ from scipy.special import ndtr, stdtr
 
 from forecause.config.thresholds import thresholds
 from forecause.data.panel import Panel
-from forecause.data.sampling import sampling_text, timing
-from forecause.data.streams import past_and_targets
-from forecause.data.windows import Windows
+from forecause.data.summary import sampling_text, timing
+from forecause.data.windows import Windows, past_and_targets
 from forecause.effects.coefficient_draws import has_dense_fit
 from forecause.effects.periods import between, data_of, ends_of
 from forecause.errors import InputError

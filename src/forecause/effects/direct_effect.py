@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from forecause.data.standardised import Scale
+from forecause.data.panel import Scale
 from forecause.data.windows import Windows
 from forecause.effects.answering import CAVEAT, Models, caveat_of, check_count, column_place
 from forecause.effects.intervals import COLUMNS, LEVEL, UNKNOWN, Interval, average_effect

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from forecause.config.thresholds import thresholds
-from forecause.data.streams import past_and_targets
+from forecause.data.windows import past_and_targets
 from forecause.effects.answering import variable_place
 from forecause.effects.event_rows import Stretch, known_mean, rows_of_data, rows_of_run
 from forecause.effects.known_graph import followers, graph_and_links, ways_to

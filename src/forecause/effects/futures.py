@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from forecause.data.sampling import rows_to_come
+from forecause.data.summary import rows_to_come
 from forecause.effects.actions import Action, Push, action_of, outside
 from forecause.effects.answering import (
     CAVEAT,

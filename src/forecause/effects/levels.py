@@ -8,10 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from forecause.data.standardised import Scale
-from forecause.data.streams import past_and_targets
+from forecause.data.panel import Scale
 from forecause.data.variables import Variables
-from forecause.data.windows import Windows
+from forecause.data.windows import Windows, past_and_targets
 from forecause.effects.coefficient_draws import has_dense_fit
 from forecause.effects.intervals import LEVEL, Interval
 from forecause.regression.robust import hc3_fit

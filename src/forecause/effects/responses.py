@@ -17,9 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from forecause.data.sampling import Timing, delay_text
-from forecause.data.streams import past_and_targets
-from forecause.data.windows import Windows
+from forecause.data.summary import Timing, delay_text
+from forecause.data.windows import Windows, past_and_targets
 from forecause.effects.answering import (
     FARTHEST,
     Models,

@@ -8,8 +8,7 @@ import numpy as np
 
 from forecause.arrays import Array, Floats, Index
 from forecause.config import ForecasterSpec
-from forecause.data.streams import place_knots
-from forecause.data.windows import Windows
+from forecause.data.windows import Windows, place_knots
 from forecause.errors import InputError
 from forecause.forecast.forecaster import (
     ENOUGH_WINDOWS,

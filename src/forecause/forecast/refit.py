@@ -16,9 +16,8 @@ import numpy as np
 
 from forecause.arrays import Array, Index, Mask, Single
 from forecause.config.thresholds import thresholds
-from forecause.data.streams import MOST_NUMBERS, past_and_targets
 from forecause.data.variables import Variables
-from forecause.data.windows import Windows
+from forecause.data.windows import MOST_NUMBERS, Windows, past_and_targets
 from forecause.forecast.additive import Additive, AdditiveModel
 from forecause.forecast.forecaster import LEAST_NOISE, MANY_INPUTS, Forecaster
 from forecause.forecast.linear import Linear, LinearModel

@@ -13,8 +13,7 @@ import numpy as np
 from forecause.arrays import Array, Index, Mask
 from forecause.config.thresholds import thresholds
 from forecause.data.panel import Panel
-from forecause.data.streams import batches_of, moments_of
-from forecause.data.windows import Windows
+from forecause.data.windows import Windows, batches_of, moments_of
 from forecause.errors import InputError
 from forecause.forecast.forecaster import ENOUGH_WINDOWS
 from forecause.graph.axes import by_step

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forecause.data.sampling import delay_text
+from forecause.data.summary import delay_text
 from forecause.errors import InputError
 from forecause.graph.edge_table import edge_records
 from forecause.graph.json_format import MOST_SCORES

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forecause.attribute.readouts import VariableRelevance
-from forecause.data.sampling import timing
+from forecause.data.summary import timing
 from forecause.data.variables import Variables
 from forecause.data.windows import Window, Windows
 from forecause.forecast.forecaster import MOST_AT_ONCE, Forecaster

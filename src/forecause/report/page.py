@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 from forecause._version import __version__
 from forecause.bounded import parse_json, text_of
 from forecause.config.thresholds import Thresholds
-from forecause.data.sampling import lag_text, sampling_text
+from forecause.data.summary import lag_text, sampling_text
 from forecause.diagnostics.finding import Gravity
 from forecause.errors import InputError
 from forecause.files import save_text

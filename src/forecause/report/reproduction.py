@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from forecause._version import __version__
-from forecause.config.spelling import call, command, python_value
+from forecause.advice import call, command, python_value
 from forecause.work_sharing import granted_threads
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from forecause.data.sampling import delay_text
+from forecause.data.summary import delay_text
 from forecause.diagnostics.finding import listed
 from forecause.forecast.comparison import over_mean
 from forecause.graph.edge_table import between_variables, edge_records

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from forecause.data.sampling import delay_text, lag_text, sampling_text
+from forecause.data.summary import delay_text, lag_text, sampling_text
 from forecause.diagnostics.finding import NO_PROMISE, doubted_edges
 from forecause.forecast.comparison import over_mean
 from forecause.graph.edge_table import between_variables, edge_records

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from forecause.data.streams import FIT_WORK, MOST_SAMPLED_WINDOWS
-from forecause.data.windows import Windows
+from forecause.data.windows import FIT_WORK, MOST_SAMPLED_WINDOWS, Windows
 from forecause.edges.reading import READ_WINDOWS
 from forecause.errors import InputError
 from forecause.forecast.additive import Additive

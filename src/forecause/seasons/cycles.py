@@ -10,9 +10,8 @@ import numpy.typing as npt
 from scipy.special import fdtrc
 
 from forecause.config.thresholds import thresholds
-from forecause.seasons.levels import even_knots, slow_terms
 from forecause.seasons.piece_tests import PieceTests, wave_f_values
-from forecause.seasons.terms import Array, Cycle, TimeTerms, waves
+from forecause.seasons.terms import Array, Cycle, TimeTerms, even_knots, slow_terms, waves
 
 Stamps = npt.NDArray[np.datetime64]
 Orders = npt.NDArray[np.int64]

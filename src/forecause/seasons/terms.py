@@ -21,6 +21,7 @@ from forecause.regression.splines import spline_terms
 MOST_HARMONICS = 10_000  # of a season that is loaded, and of its parts
 
 # Shape of the model:
+TREND_KNOTS = 5
 MOST_STRAIGHT = 5  # knots of a trend that goes on straight after the last row
 
 Array = npt.NDArray[np.float64]
@@ -121,6 +122,16 @@ def trend_terms(time: Array, knots: Sequence[float]) -> Array:
     first, last = knots[0], knots[-1]
     places = (np.array(knots) - first) / (last - first)
     return spline_terms((time - first)[:, None] / (last - first), places[None])[:, 0]
+
+
+def slow_terms(rows: int, knots: int = TREND_KNOTS) -> Array:
+    """A trend that bends a few times, (row, term)."""
+    return trend_terms(np.arange(rows, dtype=np.float64), even_knots(rows, knots))
+
+
+def even_knots(rows: int, count: int = TREND_KNOTS) -> tuple[float, ...]:
+    """Evenly spread over the rows, the first and the last included."""
+    return tuple(np.linspace(0, rows - 1, count).tolist())
 
 
 def waves(frequency: float, time: Array) -> list[Array]:

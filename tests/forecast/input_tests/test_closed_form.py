@@ -5,7 +5,7 @@ import xarray as xr
 
 from asked import closed_form_answers, request_of
 from forecause.config.thresholds import THRESHOLDS, Thresholds, using
-from forecause.data.streams import inputs_of, place_knots, sample_of
+from forecause.data.windows import inputs_of, place_knots, sample_of
 from forecause.errors import InputError
 from forecause.forecast.input_tests import closed_form
 from forecause.forecast.input_tests.closed_form import closed_form_tests

@@ -16,8 +16,7 @@ import numpy as np
 
 from forecause.arrays import Array, Index
 from forecause.config.thresholds import thresholds
-from forecause.data.streams import early_and_late, inputs_of, place_knots
-from forecause.data.windows import Windows
+from forecause.data.windows import Windows, early_and_late, inputs_of, place_knots
 from forecause.forecast.forecaster import ENOUGH_WINDOWS, MANY_INPUTS
 from forecause.forecast.input_tests.designs import KNOTS, Designs
 from forecause.forecast.input_tests.given_parents import ConditionalTests

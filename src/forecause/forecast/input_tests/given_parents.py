@@ -21,9 +21,8 @@ from scipy.special import fdtrc
 
 from forecause.arrays import Array, Index, Mask
 from forecause.config.thresholds import thresholds
-from forecause.data.streams import MOST_SAMPLED_WINDOWS, inputs_of, place_knots, sample_of
 from forecause.data.variables import Inputs
-from forecause.data.windows import Windows
+from forecause.data.windows import MOST_SAMPLED_WINDOWS, Windows, inputs_of, place_knots, sample_of
 from forecause.forecast.input_tests.designs import KNOTS, Designs
 from forecause.regression.least_squares import positive_inverse, solve_many, wald
 from forecause.regression.moments import BATCH, Moments, with_intercept

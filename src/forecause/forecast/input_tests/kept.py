@@ -15,9 +15,8 @@ import numpy as np
 
 from forecause.arrays import Array, Index
 from forecause.config.thresholds import thresholds
-from forecause.data.streams import inputs_of, moments_of, place_knots
 from forecause.data.variables import Inputs, groups_of
-from forecause.data.windows import Windows
+from forecause.data.windows import Windows, inputs_of, moments_of, place_knots
 from forecause.errors import InputError
 from forecause.forecast.forecaster import ENOUGH_WINDOWS
 from forecause.forecast.input_tests.closed_form import closed_form_tests

@@ -29,8 +29,7 @@ from scipy.special import ndtri
 
 from forecause.arrays import Array, Index, Mask, Single
 from forecause.config.thresholds import thresholds
-from forecause.data.streams import inputs_of
-from forecause.data.windows import Window, Windows
+from forecause.data.windows import Window, Windows, inputs_of
 from forecause.errors import InputError
 from forecause.forecast.forecaster import ENOUGH_WINDOWS, Forecaster
 from forecause.forecast.input_tests.projected_covariance import (

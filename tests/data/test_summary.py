@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from forecause.data import Panel
-from forecause.data.sampling import delay_text, rows_to_come, sampling_text, timing
+from forecause.data.summary import delay_text, rows_to_come, sampling_text, timing
 
 
 def timed(freq, rows=60):
