@@ -316,6 +316,13 @@ def test_lrp_of_a_closed_form_says_what_it_is():
     assert any("the readout lrp is input x gradient" in note for note in run.data.notes)
 
 
+def test_lrp_of_a_network_is_not_called_something_else():
+    small = Transformer(width=8).trained_with(max_steps=5)
+    for asked in ({"forecaster": small}, {"forecaster": "mlp", "preset": "quick"}):
+        run = fc.discover(table(chain(300)), 2, readout="lrp", **asked)
+        assert not any("input x gradient" in note for note in run.data.notes)
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

@@ -285,8 +285,8 @@ def take_out_time(panel: Panel, config: Config, run: Run) -> Panel:
 
 def note_readout(config: Config, run: Run) -> None:
     """Say what LRP is of a forecaster without layers, which has no rules for it."""
-    readout = config.edges.readout
-    if "lrp" in readout and not isinstance(config.spec, TrainedSettings):
+    readout, kind = config.edges.readout, config.spec
+    if "lrp" in readout and not (kind and issubclass(kind, TrainedSettings)):
         run.notes.append(
             f"Of a forecaster that is no network, the readout {readout} is input x gradient."
         )
