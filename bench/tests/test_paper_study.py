@@ -197,3 +197,18 @@ def test_every_fit_of_the_committed_store_can_be_read():
         assert 0 <= fit_metrics(stored, "lrp")["f1"] <= 1
     for path in (STORE / "rivals").glob("*.json"):
         assert json.loads(path.read_text(encoding="utf-8"))["methods"]
+
+
+def test_the_convolutional_network_is_fitted_and_read_like_the_transformer(tiny, tmp_path):
+    asked = Fit("tiny", rows=300, network=queue.CNN)
+    assert asked.name == "tiny_0k_cnn_seed0"
+    write(tmp_path / f"{asked.name}.json", run_fit(asked))
+    write(tmp_path / "tiny_0k_seed0.json", run_fit(Fit("tiny", rows=300)))
+    study = Study(tmp_path)
+    convolutional = Kind("tiny", 300, network=queue.CNN)
+    assert {len(study.seeds(kind)) for kind in (convolutional, Kind("tiny", 300))} == {1}
+    (fit,) = study.fits[convolutional].values()
+    assert not fit.has("attention")
+    (transformer,) = study.fits[Kind("tiny", 300)].values()
+    assert not np.allclose(fit.relevance("lrp"), transformer.relevance("lrp"))
+    assert (fit.relevance("var") == transformer.relevance("var")).all(), "the same system"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from forecause_bench.paper_study.queue import DEEP, ROWS
+from forecause_bench.paper_study.queue import DEEP, ROWS, TRANSFORMER
 from forecause_bench.paper_study.scores import (
     Mask,
     Rule,
@@ -34,6 +34,7 @@ class Kind:
     rows: int = ROWS
     layers: int = DEEP
     told_segment: bool = False
+    network: str = TRANSFORMER
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class Study:
         """Fits by kind, then by seed."""
         found: dict[Kind, dict[int, StoredFit]] = defaultdict(dict)
         for fit in stored_fits(self.folder):
-            kind = Kind(fit.system, fit.rows, fit.layers, fit.told_segment)
+            kind = Kind(fit.system, fit.rows, fit.layers, fit.told_segment, fit.network)
             found[kind][fit.seed] = fit
         return dict(found)
 

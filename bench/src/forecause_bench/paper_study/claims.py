@@ -13,6 +13,7 @@ import numpy as np
 
 from forecause_bench.document import Block, Heading, Paragraph, Table, Text
 from forecause_bench.paper_study.answers import Kind, Study, Summary, ceiling
+from forecause_bench.paper_study.queue import CNN
 from forecause_bench.paper_study.readout_study import with_interventions
 from forecause_bench.paper_study.scores import every_lag, metrics, threshold, top_k
 from forecause_bench.paper_study.store import StoredFit
@@ -101,6 +102,10 @@ def _agreement(study: Study, kind: Kind) -> Summary | None:
 
 def _one_layer(readout: str) -> Callable[[Study, Kind], Summary | None]:
     return lambda study, kind: study.read(Kind(kind.system, kind.rows, layers=1), readout)
+
+
+def _convolutional(study: Study, kind: Kind) -> Summary | None:
+    return study.read(Kind(kind.system, kind.rows, network=CNN), "lrp")
 
 
 def _told(study: Study, kind: Kind) -> Summary | None:
@@ -231,9 +236,15 @@ CLAIMS = (
         _first_is_higher,
         f"more than {CLOSE} above with five segments of both kinds",
     ),
+    Claim(
+        "a convolutional network does as well",
+        FORMS,
+        _side_by_side(convolutional=_convolutional, transformer=_read("lrp")),
+        _first_is_as_good,
+        f"not more than {CLOSE} below on any form",
+    ),
 )
 UNTESTED = {
-    "a convolutional network does as well": "only at half size: [table](../cnn/table.md)",
     "unequal noise hurts DYNOTEARS": "only at half size: [table](../noise/table.md)",
     "refinement helps with hidden causes and effects within a row": "only at half size: "
     "[table](../paper-post-processing/table.md)",

@@ -1,9 +1,9 @@
-"""One fit of the published model: trained until its graph stands still, read in every way."""
+"""One fit of a published model: trained until its graph stands still, read in every way."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +19,8 @@ from forecause.data.windows import Window, Windows
 from forecause.forecast.forecaster import Forecaster, squared_errors
 from forecause.graph.axes import by_lag
 from forecause.networks.network import Network
-from forecause.networks.settings import DeepTransformer
+from forecause.networks.settings import CNN, DeepTransformer
+from forecause_bench.paper_study.queue import CNN as CONVOLUTIONS
 from forecause_bench.paper_study.queue import Fit
 from forecause_bench.paper_study.store import WHOLE, edges_by_segment, packed
 from forecause_bench.paper_study.systems import commit, recorded
@@ -43,6 +44,7 @@ SEGMENT_TOKENS = 40_000  # of all segments together
 SHIFTED = 150  # windows whose inputs are shifted, one at a time
 READOUTS = ("gradient", "input-gradient", "lrp", "balanced-lrp", "cp-lrp", "attention")
 WATCHED_READOUTS = ("gradient", "lrp")  # of a look; of all rows their ranks are kept too
+OF_CNN = ("gradient", "input-gradient", "lrp")
 OF_SEGMENTS = ("gradient", "input-gradient", "lrp", "balanced-lrp", "attention")
 
 
@@ -83,13 +85,14 @@ def run_fit(fit: Fit, weights: Path | None = None) -> dict[str, Any]:
     windows = Windows.of(panel, fit.settings["max_lag"])
     early, late = windows.split(0.2)
     domains = len(panel.domain_names) if fit.told_segment else 0
-    settings = DeepTransformer(layers=fit.layers, domains=domains)
+    is_cnn = fit.network == CONVOLUTIONS
+    settings = CNN() if is_cnn else DeepTransformer(layers=fit.layers, domains=domains)
     model = settings.seeded_build(windows.shape, fit.seed)
     assert isinstance(model, Network)
     simulated = time.process_time()
     course, steps = train(model, early, late, fit.seed)
     trained = time.process_time()
-    kept = _readouts(model, windows, fit.seed)
+    kept = _readouts(model, windows, fit.seed, OF_CNN if is_cnn else READOUTS)
     if weights is not None:
         weights.parent.mkdir(parents=True, exist_ok=True)
         save_file(model.state(), weights)
@@ -106,6 +109,7 @@ def run_fit(fit: Fit, weights: Path | None = None) -> dict[str, Any]:
         "rows": fit.rows,
         "layers": fit.layers,
         "told_segment": fit.told_segment,
+        "network": fit.network,
         "settings": fit.settings,
         "training": {"rate": RATE, "batch": BATCH, "most_steps": MOST_STEPS, "cooldown": COOLDOWN},
         "steps": steps,
@@ -156,7 +160,9 @@ def _shuffled(windows: Windows, rng: np.random.Generator) -> Iterator[Window]:
             yield windows.draw(order[start : start + BATCH])
 
 
-def _readouts(model: Forecaster, windows: Windows, seed: int) -> dict[str, Any]:
+def _readouts(
+    model: Forecaster, windows: Windows, seed: int, readouts: Sequence[str]
+) -> dict[str, Any]:
     """Relevance and ranks by readout, then by segment; (target, source, lag), flattened."""
     rng, tokens = np.random.default_rng(seed), windows.inputs
     names = windows.panel.domain_names
@@ -166,7 +172,7 @@ def _readouts(model: Forecaster, windows: Windows, seed: int) -> dict[str, Any]:
         samples[name] = windows.in_domain(code).sample(max(80, each), rng)
     kept: dict[str, Any] = {"relevance": {}, "mean_rank": {}, "sd_rank": {}}
     for segment, sample in samples.items():
-        for readout in READOUTS if segment == WHOLE else OF_SEGMENTS:
+        for readout in readouts if segment == WHOLE else OF_SEGMENTS:
             found = relevance(model, sample, readout)
             kept["relevance"].setdefault(readout, {})[segment] = packed(found["relevance"])
             if segment == WHOLE and readout in WATCHED_READOUTS:

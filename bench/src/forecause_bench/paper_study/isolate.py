@@ -27,7 +27,7 @@ from forecause.networks.settings import DeepTransformer
 from forecause_bench.document import Block as DocumentBlock
 from forecause_bench.document import Heading, Lines, Table, Text, to_markdown
 from forecause_bench.paper_study.answers import Summary
-from forecause_bench.paper_study.queue import DEEP, Fit, in_order
+from forecause_bench.paper_study.queue import DEEP, TRANSFORMER, Fit, in_order
 from forecause_bench.paper_study.scores import auroc, metrics, own_last_share, top_k
 from forecause_bench.paper_study.store import STORE, WHOLE, Array, StoredFit, packed, write
 from forecause_bench.paper_study.systems import recorded
@@ -141,7 +141,8 @@ def _with_halved_networks(model: Network) -> Network:
 
 def _wanted(fit: Fit, store: Path) -> bool:
     """Finished, deep, without segments, and not read yet."""
-    one_graph = "segments" not in fit.settings and fit.layers == DEEP
+    one_graph = "segments" not in fit.settings
+    one_graph &= fit.layers == DEEP and fit.network == TRANSFORMER
     done = (store / f"{fit.name}.json").exists()
     return one_graph and done and not (store / FOLDER / f"{fit.name}.json").exists()
 

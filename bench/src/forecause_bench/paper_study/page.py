@@ -19,6 +19,7 @@ from forecause_bench.paper_study.readout_study import (
     by_depth,
     by_system,
     summary_table,
+    transformers,
     wins,
 )
 from forecause_bench.paper_study.store import STORE
@@ -47,7 +48,8 @@ def tables_page(study: Study) -> list[Block]:
         Heading("The paper's tables at its own size", 1),
         Lines(
             [
-                f"Command: `{COMMAND}`, from the {len(fits)} fits in `bench/paper-fits`",
+                f"Command: `{COMMAND}`, from the {len(fits)} fits in `bench/paper-fits`, "
+                f"{len(transformers(study))} of them of the published transformer",
                 f"The fits: `python -m forecause_bench.paper_study.run`, commit "
                 f"{', '.join(commits)}, {minutes:.0f} minutes of processor time in all, one thread",
                 "10 variables, lag 5 and 50,000 rows unless a column says otherwise; in-degree "
@@ -76,7 +78,7 @@ def tables_page(study: Study) -> list[Block]:
 
 def readouts_page(study: Study) -> list[Block]:
     """The same fits read in every way."""
-    fits = all_fits(study)
+    fits = transformers(study)
     more, same, less = wins(study, "balanced-lrp", "lrp")
     blocks: list[Block] = [
         Heading("Seven readouts of the same fits", 1),

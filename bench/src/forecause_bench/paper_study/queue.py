@@ -1,4 +1,4 @@
-"""Which systems the published model is fitted to, ordered by what a reader asks first.
+"""Which systems the published models are fitted to, ordered by what a reader asks first.
 
 One fit serves every table that can use it: `linear` is the base column of most of the paper's
 tables, and all readouts, rules and values of k are read from the same fit.
@@ -16,6 +16,7 @@ ROWS = 50_000
 SEEDS = 3
 LOW_DRIFT = 0.2  # share of the edges that move from one segment to the next
 DEEP, SHALLOW = 4, 1  # layers
+TRANSFORMER, CNN = "transformer", "cnn"
 
 EXTREME: dict[str, Any] = {"mechanism": "monotonic", "vary_lag": True}
 UNNAMED: dict[str, Any] = {"mechanism": "piecewise-linear+monotonic"}
@@ -49,18 +50,20 @@ SYSTEMS: dict[str, Mapping[str, Any]] = {
 
 @dataclass(frozen=True)
 class Fit:
-    """One training of the published model."""
+    """One training of a published model: the transformer, or the convolutions in its place."""
 
     system: str
     seed: int = 0
     rows: int = ROWS
     layers: int = DEEP
     told_segment: bool = False  # the number of the segment is an input
+    network: str = TRANSFORMER
 
     @property
     def name(self) -> str:
         """The name of its file in the store."""
         parts = [self.system, f"{self.rows // 1000}k"]
+        parts += [self.network] if self.network != TRANSFORMER else []
         parts += [f"{self.layers}-layer"] if self.layers != DEEP else []
         parts += ["told-segment"] if self.told_segment else []
         return "_".join([*parts, f"seed{self.seed}"])
@@ -94,6 +97,7 @@ def in_order() -> Iterator[Fit]:
     yield from _all(first, every)
     yield from _all(("regular-5", "extreme-5"), every)
     yield from (replace(fit, layers=SHALLOW) for fit in _all(ONE_LAYER, every))
+    yield from (replace(fit, network=CNN) for fit in _all(NONLINEARITY, every))  # a minute each
     yield from (Fit(system, layers=layers) for system in BY_DEPTH for layers in (2, 3))
     yield from (replace(fit, told_segment=True) for fit in _all(TOLD, every))
     yield from _all(("lag-10", "nodes-25-nonlinear", "instantaneous-1"), [0])

@@ -8,7 +8,7 @@ import numpy as np
 
 from forecause_bench.document import Table, Text
 from forecause_bench.paper_study.answers import Kind, Study, Summary, fit_metrics
-from forecause_bench.paper_study.queue import DEEP
+from forecause_bench.paper_study.queue import DEEP, TRANSFORMER
 from forecause_bench.paper_study.scores import agreement, auroc, own_last_share
 from forecause_bench.paper_study.store import WHOLE, Array, StoredFit
 
@@ -109,7 +109,7 @@ def by_depth(study: Study, systems: Sequence[str]) -> Table:
 
 def wins(study: Study, one: str, other: str) -> tuple[int, int, int]:
     """On how many fits one readout has a higher, an equal and a lower F1 than the other."""
-    pairs = [(top_3(fit, one), top_3(fit, other)) for fit in all_fits(study)]
+    pairs = [(top_3(fit, one), top_3(fit, other)) for fit in transformers(study)]
     known = [(a, b) for a, b in pairs if not (np.isnan(a) or np.isnan(b))]
     return (
         sum(a > b + 1e-9 for a, b in known),
@@ -120,7 +120,13 @@ def wins(study: Study, one: str, other: str) -> tuple[int, int, int]:
 
 def stationary(study: Study) -> Sequence[StoredFit]:
     """Deep fits of systems with one graph, which have every readout."""
-    return [fit for fit in all_fits(study) if fit.layers == DEEP and list(fit.truths) == [WHOLE]]
+    deep = [fit for fit in transformers(study) if fit.layers == DEEP]
+    return [fit for fit in deep if list(fit.truths) == [WHOLE]]
+
+
+def transformers(study: Study) -> Sequence[StoredFit]:
+    """The fits of the published transformer."""
+    return [fit for fit in all_fits(study) if fit.network == TRANSFORMER]
 
 
 def all_fits(study: Study) -> Sequence[StoredFit]:

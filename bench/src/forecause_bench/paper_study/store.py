@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from forecause.graph.lagged import LaggedGraph
+from forecause_bench.paper_study.queue import TRANSFORMER
 
 Array = npt.NDArray[np.float64]
 
@@ -78,6 +79,10 @@ class StoredFit:
     @property
     def told_segment(self) -> bool:
         return bool(self.content["told_segment"])
+
+    @property
+    def network(self) -> str:
+        return str(self.content.get("network", TRANSFORMER))
 
     @property
     def steps(self) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from forecause_bench.document import Block, Heading, Paragraph, Table, Text
 from forecause_bench.paper import paper_figure
 from forecause_bench.paper_study.answers import Kind, Study, Summary, ceiling
+from forecause_bench.paper_study.queue import CNN, TRANSFORMER
 from forecause_bench.paper_study.scores import every_lag, overall, per_target, threshold
 from forecause_bench.paper_study.store import StoredFit
 
@@ -157,6 +158,24 @@ SECTIONS = (
             ],
         ),
         "The paper shows these as figures without numbers.",
+    ),
+    Section(
+        "A convolutional network in its place",
+        (
+            *[
+                Column(f"{name}, {network}", Kind(system, network=network))
+                for system, name in (
+                    ("linear", "linear"),
+                    ("monotonic", "monotonic"),
+                    ("piecewise-monotonic", "piecewise + monotonic"),
+                    ("mlp-add", "MLP-add"),
+                    ("mlp-concat", "MLP-concat"),
+                )
+                for network in (TRANSFORMER, CNN)
+            ],
+        ),
+        "In the columns of the convolutional network the rows named DOT are its own. It has no "
+        "attention, and sees whole windows alone. The paper shows it as a figure without numbers.",
     ),
     Section(
         "Causes within the row",
