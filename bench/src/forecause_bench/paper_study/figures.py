@@ -46,6 +46,31 @@ def axes_figure(study: Study) -> Figure:
     return figure
 
 
+def means_figure(study: Study) -> Figure:
+    """Mean F1 of every method over the systems that all of them were run on, and the paper's."""
+    columns = {column.kind: column for section in PANELS for column in section.columns}
+    lines = [line for line in LINES if line[1] != "rival:pcmci"]  # too slow for most systems
+    means = {
+        kind: [_mean(_figure(study, kind, source)) for _, source, _, _ in lines] for kind in columns
+    }
+    kinds = [kind for kind, found in means.items() if not np.isnan(found).any()]
+    published = [_published(columns[kind]) for kind in kinds]
+    figure = Figure(figsize=(7.5, 3.2))
+    axes = figure.subplots()
+    height = np.mean([means[kind] for kind in kinds], axis=0) if kinds else [0.0] * len(lines)
+    axes.barh([line[0] for line in lines], height, color=[line[2] for line in lines])
+    for place, value in enumerate(height):
+        axes.text(value + 0.01, place, f"{value:.2f}", va="center", fontsize=9)
+    if kinds and not np.isnan(published).all():
+        axes.plot(np.nanmean(published), 0, "D", color="white", markeredgecolor="#000000")
+    axes.set_xlim(0, 1.08)
+    axes.invert_yaxis()
+    axes.set_xlabel(f"mean F1 over {len(kinds)} kinds of systems; diamond: the paper's own figure")
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.tight_layout()
+    return figure
+
+
 def course_figure(study: Study) -> Figure:
     """Held-out error over that of a VAR, step by step."""
     figure = Figure(figsize=(7.5, 4))
@@ -115,10 +140,7 @@ def _draw_panel(axes: Axes, study: Study, columns: Sequence[Column]) -> None:
         ys = [_mean(_figure(study, column.kind, source)) for column in columns]
         size = 2.2 * width
         axes.plot(ys, "o-", color=colour, linewidth=width, markersize=size, label=label)
-    published = [
-        paper_figure(*column.paper, "dot", "f1") if column.paper else None for column in columns
-    ]
-    ys = [found.mean if found else math.nan for found in published]
+    ys = [_published(column) for column in columns]
     style = {"markerfacecolor": "white", "markersize": 5.5, "linewidth": 1}
     axes.plot(ys, "D:", color="#d55e00", label="DOT in the paper", **style)  # type: ignore[arg-type]
     names = [fill(column.name, 9, break_long_words=False) for column in columns]
@@ -130,6 +152,12 @@ def _draw_panel(axes: Axes, study: Study, columns: Sequence[Column]) -> None:
 def _figure(study: Study, kind: Kind, source: str) -> Summary | None:
     method = source.removeprefix("rival:")
     return study.rival(kind, method) if method != source else study.read(kind, source)
+
+
+def _published(column: Column) -> float:
+    """The paper's F1 of its transformer."""
+    found = paper_figure(*column.paper, "dot", "f1") if column.paper else None
+    return found.mean if found else math.nan
 
 
 def _mean(found: Summary | None) -> float:

@@ -11,7 +11,13 @@ from pathlib import Path
 from forecause_bench.document import Block, Heading, Lines, Paragraph, to_markdown
 from forecause_bench.paper_study.answers import Kind, Study
 from forecause_bench.paper_study.claims import claims_page
-from forecause_bench.paper_study.figures import axes_figure, course_figure, lag_figure, rank_figure
+from forecause_bench.paper_study.figures import (
+    axes_figure,
+    course_figure,
+    lag_figure,
+    means_figure,
+    rank_figure,
+)
 from forecause_bench.paper_study.queue import BY_DEPTH
 from forecause_bench.paper_study.readout_study import (
     MEASURES,
@@ -119,6 +125,7 @@ def write_all(study: Study, out: Path) -> None:
         path.write_text(to_markdown(blocks), encoding="utf-8")
     for name, draw in (
         ("axes", axes_figure),
+        ("means", means_figure),
         ("course", course_figure),
         ("lags", lag_figure),
         ("ranks", rank_figure),
