@@ -389,3 +389,29 @@ def test_it_cannot_be_asked_for_by_name():
 
     with pytest.raises(InputError, match="'causal' is fitted by every run"):
         CausalSettings.of_preset("default")
+
+
+def test_of_the_learners_that_beat_curves_the_one_of_the_least_error_is_kept():
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(2500, 3))
+    for t in range(1, len(x)):  # smooth in each cause, a product and a jump besides
+        a, b = x[t - 1, :2]
+        x[t, 2] += 1.2 * np.tanh(2 * a) + 0.9 * a * b + 1.5 * (b > 0.3)
+    windows = windows_of(x, max_lag=1)
+    early, late = windows.split(0.2)
+    causes = Causes.of(graph_of([("a", "c", 1), ("b", "c", 1)], max_lag=1), windows)
+    refit = Refit(windows, early, late, causes, frozenset([2]))
+    trial, won = refit.trial()
+    learned = [refit._learned(settings, early, late, {2}) for settings in refit._learners()]
+    forecasts = {one.label: one(late.whole().past)[:, 2] for one in learned}
+    forecasts["dictionary + trees"] = (forecasts["dictionary"] + forecasts["trees"]) / 2
+    errors = {
+        name: float(np.mean((late.targets()[:, 2] - forecast) ** 2))
+        for name, forecast in forecasts.items()
+    }
+    assert won == {2: min(errors, key=errors.__getitem__)}
+    assert trial.settings.kinds[2] == won[2]
+    final = refit.final(trial, won, np.array([1.0, 1.0, errors[won[2]]]))
+    assert final.settings.kinds[2] == won[2]
+    assert moved_by(final, 0, windows.shape).tolist() == [False, False, True]
+    assert not moved_by(final, 2, windows.shape).any()

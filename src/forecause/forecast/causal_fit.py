@@ -2,9 +2,9 @@
 
 The recipe (bench causal): inputs are the edges of the graph. Per target ridge lines, whose penalty
 is chosen on 5 contiguous blocks of time; splines only if they are a standard error better there;
-products, dictionary, trees or a network only where something joint was kept, and if two standard
-errors better on the last fifth. Then everything is fitted again on all rows. What is no cause of a
-target cannot move it.
+products, dictionary, trees, the mean of these two or a network only where something joint was kept,
+and if two standard errors better on the last fifth; of several the one of the least error. Then
+everything is fitted again on all rows. What is no cause of a target cannot move it.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from forecause.forecast.forecaster import (
     residuals_of,
 )
 from forecause.forecast.linear import Linear
+from forecause.forecast.members import JOINED, Stack
 from forecause.forecast.products import Products
 from forecause.forecast.refit import (
     Candidate,
@@ -102,20 +103,18 @@ class Refit:
 
     def trial(self) -> tuple[CausalForecaster, dict[int, str]]:
         """Fitted to the early windows, and which learner won which column on the late ones."""
-        early = self.rows.among(self.early)
-        members, names = self._closed(early, self.closed_forms)
+        members, simple = self._closed(self.rows.among(self.early), self.closed_forms)
         fitted = {name: one.model for name, one in members.items()}
-        won: dict[int, str] = {}
+        names, learned, won = simple, dict[str, Forecaster](), dict[int, str]()
+        squared = {name: squares(one, self.late) for name, one in fitted.items()}
         for settings in self._learners():
-            # trees take longest and seldom add to a function that was found
-            tried = self.joint - won.keys() if isinstance(settings, Trees) else self.joint
-            if not tried:
-                continue
             rivals = [fitted[n] for n in names] if settings is self.network else ()
-            learner = self._learned(settings, self.early, self.late, tried, rivals)
-            fitted[learner.label] = learner
-            for column in self._clearly_better(learner, fitted, names):
-                names[column] = won[column] = learner.label
+            learner = self._learned(settings, self.early, self.late, self.joint, rivals)
+            learned = with_stack({**learned, learner.label: learner})
+            fitted |= learned
+            squared |= {n: squares(learned[n], self.late) for n in learned.keys() - squared.keys()}
+            won = self._best_on_late(learned, squared, simple)
+            names = [won.get(column, name) for column, name in enumerate(simple)]
         return CausalForecaster.joined(fitted, names, np.zeros((0, len(names))), None), won
 
     def final(
@@ -133,21 +132,15 @@ class Refit:
         fitted = {name: one.model for name, one in members.items()}
         kept = sample_of_residuals(left_out)
         residuals = left_out[kept]
-        for settings in self._learners():
-            own = self._completed(settings).build(self.windows.shape).label
-            columns = [column for column, label in won.items() if label == own]
-            if not columns:
-                continue
-            learner = self._refitted(settings, columns)
-            fitted[learner.label] = learner
-            places = np.searchsorted(self.windows.rows, self.rows.row[kept])
-            errors = residuals_of(learner, self.windows.at(places)).values
-            for column in columns:
-                names[column] = learner.label
-                learner.noise_variance[column] = max(losses[column], LEAST_NOISE)
-                inner = max(float(np.sqrt(np.mean(errors[:, column] ** 2))), 1e-12)
-                larger = max(np.sqrt(losses[column]) / inner, 1.0)  # it has seen these windows
-                residuals[:, column] = errors[:, column] * larger
+        fitted |= self._learned_again(won)
+        windows = self.windows.at(np.searchsorted(self.windows.rows, self.rows.row[kept]))
+        errors = {name: residuals_of(fitted[name], windows).values for name in {*won.values()}}
+        for column, name in won.items():
+            names[column] = name
+            fitted[name].noise_variance[column] = max(losses[column], LEAST_NOISE)
+            own = errors[name][:, column]
+            inner = max(float(np.sqrt(np.mean(own**2))), 1e-12)
+            residuals[:, column] = own * max(np.sqrt(losses[column]) / inner, 1.0)  # seen before
         domain = self.rows.domain
         return CausalForecaster.joined(
             fitted, names, residuals, None if domain is None else domain[kept]
@@ -221,6 +214,16 @@ class Refit:
         )
         return model.to("cpu")
 
+    def _learned_again(self, won: Mapping[int, str]) -> dict[str, Forecaster]:
+        """The learners that won, on all windows."""
+        learned: dict[str, Forecaster] = {}
+        for settings in self._learners():
+            own = self._completed(settings).build(self.windows.shape).label
+            columns = [column for column, name in won.items() if own in name.split(JOINED)]
+            if columns:
+                learned[own] = self._refitted(settings, columns)
+        return with_stack(learned)
+
     def _refitted(self, settings: ForecasterSettings, columns: Collection[int]) -> Forecaster:
         """The same on all windows; the training of a network is stopped by some blocks of time."""
         if settings is not self.network:
@@ -230,23 +233,39 @@ class Refit:
         learned = self.windows.at(np.searchsorted(self.windows.rows, rows))
         return self._learned(settings, learned, rest, columns)
 
-    def _clearly_better(
-        self, learner: Forecaster, fitted: Mapping[str, Forecaster], names: Sequence[str]
-    ) -> list[int]:
-        """The joint columns that a learner forecasts better than what they have."""
+    def _best_on_late(
+        self,
+        learned: Mapping[str, Forecaster],
+        squared: Mapping[str, Array],
+        simple: Sequence[str],
+    ) -> dict[int, str]:
+        """The joint columns that learners forecast clearly better than their lines or splines do,
+        each with the one of the least error."""
         coding, mean = self.windows.panel.coding, self.windows.scale.mean
-        errors = {name: squares(fitted[name], self.late) for name in {*names, learner.label}}
-        before = of_variables(_picked(errors, names), coding, mean)
-        after = of_variables(errors[learner.label], coding, mean)
-        better = []
-        for column in sorted(self.joint):
-            if not learner.has_model_for(column):
-                continue
-            v = int(coding.of_column[column])
-            known = ~np.isnan(before[:, v])
-            if clearly_better(before[known, v], after[known, v], thresholds().choice.learned_by):
-                better.append(column)
-        return better
+        before = of_variables(_picked(squared, simple), coding, mean)
+        won: dict[int, str] = {}
+        least: dict[int, float] = {}
+        for name, learner in learned.items():
+            after = of_variables(squared[name], coding, mean)
+            for column in sorted(self.joint):
+                v = int(coding.of_column[column])
+                known = ~np.isnan(before[:, v])
+                if not (learner.has_model_for(column) and known.any()):
+                    continue
+                before_v, after_v = before[known, v], after[known, v]
+                is_better = clearly_better(before_v, after_v, thresholds().choice.learned_by)
+                if is_better and after_v.mean() < least.get(column, np.inf):
+                    won[column], least[column] = name, float(after_v.mean())
+        return won
+
+
+def with_stack(learned: Mapping[str, Forecaster]) -> dict[str, Forecaster]:
+    """And the mean of dictionary and trees, whose errors differ, where both are there."""
+    pair = [one for one in learned.values() if isinstance(one.settings, Dictionary | Trees)]
+    if len(pair) < 2:
+        return dict(learned)
+    stack = Stack.of({one.label: one for one in pair})
+    return {**learned, stack.label: stack}
 
 
 def squares(forecaster: Forecaster, windows: Windows) -> Array:

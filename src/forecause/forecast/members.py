@@ -119,6 +119,9 @@ class Stack(OfMembers):
     def label(self) -> str:
         return JOINED.join(self._members)
 
+    def has_model_for(self, column: int) -> bool:
+        return all(part.has_model_for(column) for part in self._members.values())
+
     def forward(self, past: Floats, rules: Rules = PLAIN, domain: Index | None = None) -> Floats:
         return np.mean([part(past, rules, domain) for part in self._members.values()], axis=0)
 
