@@ -27,10 +27,11 @@ def main() -> None:
     parser.add_argument("--store", type=Path, default=STORE)
     parser.add_argument("--weights", type=Path, help="folder to keep trained weights in")
     parser.add_argument("--most", type=int, help="stop after so many fits")
-    parser.add_argument("--only", help="only fits whose name holds this")
+    parser.add_argument("--only", help="only these fits, in this order: names with commas")
     parser.add_argument("--jobs", type=int, default=1, help="fits at a time")
     asked = parser.parse_args()
-    wanted = [fit for fit in in_order() if not asked.only or asked.only in fit.name]
+    fits = {fit.name: fit for fit in in_order()}
+    wanted = [fits[name] for name in (asked.only.split(",") if asked.only else fits)]
     missing = [fit for fit in wanted if not (asked.store / f"{fit.name}.json").exists()]
     Console().print(f"{len(wanted)} fits, {len(missing)} missing")
     one = partial(_fit_into, store=asked.store, weights=asked.weights)
