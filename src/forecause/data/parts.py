@@ -151,9 +151,6 @@ def on_grid(every: Every, time: Array, series: Array) -> tuple[Groups, Array, Ar
     return Groups(of_row, total), every.times(numbers, time), np.repeat(series[first], lengths)
 
 
-Array = npt.NDArray[Any]
-
-
 @dataclass(frozen=True)
 class Part:
     """One table with its rows sorted by series and time, ready to be stacked with others."""

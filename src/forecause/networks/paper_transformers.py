@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from forecause.forecast.forecaster import PLAIN, Rules
 from forecause.networks.backward import activation, layer_norm, scale_gradient
+from forecause.networks.linear import quick_linear
 from forecause.networks.network import NetworkModule, TensorWindow
 from forecause.networks.settings import DeepTransformer, VectorTransformer
 from forecause.networks.training import Trained
@@ -76,12 +77,14 @@ class Block(nn.Module):
             torch.cat([linear.weight for linear in three]),
             torch.cat([linear.bias for linear in three]),
         )
-        parts = functional.linear(normed, weight, bias).chunk(3, dim=-1)
+        parts = quick_linear(normed, weight, bias).chunk(3, dim=-1)
         query, key, value = (self._heads(part) for part in parts)
         mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
-        x = x + self.mix(mixed.transpose(1, 2).flatten(2))
-        hidden = self.expand(layer_norm(self.norm_network, x, PLAIN))
-        return x + self.shrink(torch.relu(hidden))
+        mixed = mixed.transpose(1, 2).flatten(2)
+        x = x + quick_linear(mixed, self.mix.weight, self.mix.bias)
+        normed = layer_norm(self.norm_network, x, PLAIN)
+        hidden = torch.relu(quick_linear(normed, self.expand.weight, self.expand.bias))
+        return x + quick_linear(hidden, self.shrink.weight, self.shrink.bias)
 
     def attention(self, normed: Tensor, prior: Prior, asked: int, rules: Rules) -> Tensor:
         """Weights (batch, head, query, key) of the last `asked` tokens on all tokens.
