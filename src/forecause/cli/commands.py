@@ -29,6 +29,7 @@ OWN = {
     "demo": ("on_systems", "Simulate a system with a known graph, discover it and compare."),
     "simulate": ("on_systems", "Simulate a random system and write its data and its true graph."),
 }
+OF_A_TABLE = ("discover", "evaluate")
 STUDY = "forecause_bench"  # the package forecause-bench, which brings the commands below
 OF_STUDY = {
     "bench": "Run a benchmark beside the paper's figures.",
@@ -93,6 +94,25 @@ class InPanels(TyperCommand):
                 formatter.write_dl(records)
 
 
+class OfATable(InPanels):
+    """A command that reads a table: it has the options of `reading` too, in `context.obj`."""
+
+    def __init__(self, **attributes: Any) -> None:
+        from forecause.cli.options import reading
+
+        super().__init__(**attributes)
+        self.reading = reading
+        shared = typer.Typer(add_completion=False, rich_markup_mode=None)
+        shared.command(add_help_option=False)(reading)
+        self.shared = typer.main.get_command(shared).params
+        self.params[1:1] = self.shared  # behind the table
+
+    def invoke(self, ctx: Any) -> Any:
+        """Take the shared options away from those that the function itself has."""
+        ctx.obj = self.reading(**{one.name: ctx.params.pop(one.name) for one in self.shared})
+        return super().invoke(ctx)
+
+
 def listed() -> dict[str, str]:
     """The commands that can be called here, with their lines in the help."""
     own = {name: line for name, (_, line) in OWN.items()}
@@ -103,7 +123,7 @@ def as_command(name: str, module: str) -> Any:
     """The function of this name in a module, as a command of click."""
     function: Callable[..., None] = getattr(import_module(module), name)
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    app.command(name, cls=InPanels)(function)
+    app.command(name, cls=OfATable if name in OF_A_TABLE else InPanels)(function)
     return typer.main.get_command(app)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,63 +22,6 @@ DATA, MODEL, EDGES, RUN = "Data", "Model", "Edges", "Run"  # panels of the help
 Data = Annotated[
     list[Path],
     typer.Argument(help="CSV, TSV, Excel, Parquet, Feather, NPY, NPZ or NetCDF; a series each."),
-]
-Time = Annotated[str | None, typer.Option(help="Column with the time.", rich_help_panel=DATA)]
-Series = Annotated[
-    str | None, typer.Option(help="Column that tells series apart.", rich_help_panel=DATA)
-]
-Domain = Annotated[
-    str | None,
-    typer.Option(
-        help="Column with known regimes; discover gives each a graph.", rich_help_panel=DATA
-    ),
-]
-Labels = Annotated[
-    str | None,
-    typer.Option(
-        help="Columns that hold labels, not numbers; several by comma.", rich_help_panel=DATA
-    ),
-]
-Missing = Annotated[
-    str | None,
-    typer.Option(
-        help="Cells that stand for a missing value, like -9999; several by comma.",
-        rich_help_panel=DATA,
-    ),
-]
-Every = Annotated[
-    str | None,
-    typer.Option(
-        help="Put the rows on a regular grid of this step: 15min, 1h, 1d.", rich_help_panel=DATA
-    ),
-]
-Rows = Annotated[
-    str | None,
-    typer.Option(
-        help="Rows to explain: a column of truth values, or \"season == 'winter'\".",
-        rich_help_panel=DATA,
-    ),
-]
-Columns = Annotated[
-    str | None,
-    typer.Option(
-        help="Read these columns alone, by comma; of an array, their names.", rich_help_panel=DATA
-    ),
-]
-Exclude = Annotated[
-    str | None, typer.Option(help="Leave these columns out, by comma.", rich_help_panel=DATA)
-]
-Encoding = Annotated[
-    str | None,
-    typer.Option(help="Of a text file: cp1250, say.  [default: found]", rich_help_panel=DATA),
-]
-Sheet = Annotated[str | None, typer.Option(help="Of an Excel file.", rich_help_panel=DATA)]
-Counter = Annotated[
-    str | None,
-    typer.Option(
-        help="Columns that count up, whose increase is read; none: no column.  [default: found]",
-        rich_help_panel=DATA,
-    ),
 ]
 Season = Annotated[
     str | None,
@@ -147,6 +90,89 @@ def names(text: str | None) -> list[str] | None:
     if not found:
         raise InputError(f"Expected names joined by commas, found {text!r}.")
     return found
+
+
+def reading(
+    time: Annotated[
+        str | None, typer.Option(help="Column with the time.", rich_help_panel=DATA)
+    ] = None,
+    series: Annotated[
+        str | None, typer.Option(help="Column that tells series apart.", rich_help_panel=DATA)
+    ] = None,
+    domain: Annotated[
+        str | None,
+        typer.Option(
+            help="Column with known regimes; discover gives each a graph.", rich_help_panel=DATA
+        ),
+    ] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns that hold labels, not numbers; several by comma.", rich_help_panel=DATA
+        ),
+    ] = None,
+    missing: Annotated[
+        str | None,
+        typer.Option(
+            help="Cells that stand for a missing value, like -9999; several by comma.",
+            rich_help_panel=DATA,
+        ),
+    ] = None,
+    every: Annotated[
+        str | None,
+        typer.Option(
+            help="Put the rows on a regular grid of this step: 15min, 1h, 1d.",
+            rich_help_panel=DATA,
+        ),
+    ] = None,
+    rows: Annotated[
+        str | None,
+        typer.Option(
+            help="Rows to explain: a column of truth values, or \"season == 'winter'\".",
+            rich_help_panel=DATA,
+        ),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            help="Read these columns alone, by comma; of an array, their names.",
+            rich_help_panel=DATA,
+        ),
+    ] = None,
+    exclude: Annotated[
+        str | None, typer.Option(help="Leave these columns out, by comma.", rich_help_panel=DATA)
+    ] = None,
+    encoding: Annotated[
+        str | None,
+        typer.Option(help="Of a text file: cp1250, say.  [default: found]", rich_help_panel=DATA),
+    ] = None,
+    sheet: Annotated[
+        str | None, typer.Option(help="Of an Excel file.", rich_help_panel=DATA)
+    ] = None,
+    counter: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns that count up, whose increase is read; none: no column.  "
+            "[default: found]",
+            rich_help_panel=DATA,
+        ),
+    ] = None,
+) -> dict[str, Any]:
+    """How a table is read, as the configuration takes it: options of every command that does."""
+    return {
+        "time": time,
+        "series": series,
+        "domain": domain,
+        "labels": names(labels),
+        "missing": names(missing),
+        "every": every,
+        "rows": rows,
+        "columns": names(columns),
+        "exclude": names(exclude),
+        "encoding": encoding,
+        "sheet": sheet,
+        "counter": names(counter),
+    }
 
 
 def numbers(text: str | None) -> list[int] | None:
