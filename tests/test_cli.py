@@ -16,6 +16,7 @@ import typer
 import forecause as fc
 from forecause.cli import app
 from forecause.cli.commands import listed
+from forecause.config.options import ReadingOptions
 from systems import CHAIN_EDGES, chain, edge_set
 
 
@@ -454,6 +455,55 @@ def test_a_full_disk_leaves_the_old_file_as_it_was(run, csv, tmp_path, little_ro
     assert "File too large" in said
     assert out.read_text() == "old\n" * 5
     assert [left.name for left in out.parent.iterdir()] == ["data.csv"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("discover", "data.csv"),
+        ("evaluate", "data.csv"),
+        ("forecast", "run"),
+        ("response", "run", "--source", "a"),
+        ("explain", "run", "--at", "5"),
+        ("changed", "run", "--before", "0..99", "--after", "100..199"),
+        ("report", "run"),
+        ("refine", "run", "--latent"),
+        ("simulate",),
+        ("demo",),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_dash_is_no_name_to_write_to(run, tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    table = pd.DataFrame(chain(200), columns=list("abc"))
+    table.to_csv("data.csv", index=False)
+    fc.discover("data.csv", max_lag=1, forecaster="linear").save("run")
+    code, out, err = run(*words, "--out", "-")
+    assert (code, out) == (2, "")
+    kind = "folder" if words[0] in ("discover", "refine", "simulate", "demo") else "file"
+    assert err == f"forecause: Expected the name of a {kind} to write to, found '-'.\n"
+    assert not (tmp_path / "-").exists()
+
+
+def test_discover_and_evaluate_read_a_table_alike(run, tmp_path):
+    """Every option that says how a table is read is one of both commands, and does its work."""
+    group = typer.main.get_command(app)
+    names = {
+        command: {one.name for one in group.get_command(None, command).params}
+        for command in ("discover", "evaluate")
+    }
+    reading = set(ReadingOptions.model_fields) - {"every_how", "interpolate", "gaps"}
+    assert all(reading <= own for own in names.values())
+    table = pd.DataFrame(chain(200), columns=["größe", "b", "c"])
+    table["built"] = np.cumsum(np.random.default_rng(0).poisson(3, 200))
+    table.to_csv(tmp_path / "data.csv", index=False, encoding="cp850")
+    asked = ("--encoding", "cp850", "--exclude", "c", "--max-lag", 1, "--forecaster", "linear")
+    few = ("--steps", 1, "--origins", 1, "--out", tmp_path / "errors.csv")
+    code, _, said = run("evaluate", tmp_path / "data.csv", *asked, *few)
+    assert code == 0, said
+    errors = pd.read_csv(tmp_path / "errors.csv").query("method == 'mean'")
+    assert set(errors["variable"]) == {"größe", "b", "built"}
+    assert errors["mae"].max() < 10  # of the counter's increase, not of its level
 
 
 def test_tables_mark_names_that_a_spreadsheet_would_run(run, tmp_path):

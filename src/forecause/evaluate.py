@@ -133,6 +133,7 @@ def rolling_origin(
         settings = {"season": season if season and season > 1 else "none", **settings}
     chosen = Config.of(config, max_lag=max_lag, **settings)
     asked_regimes = bool(chosen.forecasting.regimes)
+    chosen = chosen.with_options(**panel.reading)  # counters found in it, too
     chosen = chosen.with_options(regimes=None)  # the one to come is not known at an origin
     quick = chosen.spec is not None and chosen.spec.instant
     every = refit == "every" or (refit == "auto" and quick)

@@ -181,6 +181,7 @@ def locked(folder: Path) -> Iterator[None]:
 def examine_output(folder: Path) -> None:
     """Refuse a folder that could not be written, before any work; leaves nothing behind."""
     shown = _shown(folder)
+    _refuse_dash(folder, "folder")
     try:
         for part in (folder, *folder.parents):
             if part.is_symlink() and not part.exists():
@@ -221,6 +222,7 @@ def examine_output(folder: Path) -> None:
 def examine_file(path: Path) -> None:
     """Refuse a file that could not be written, before any work; leaves nothing behind."""
     shown = _shown(path)
+    _refuse_dash(path, "file")
     try:
         real = Path(os.path.realpath(path))
         if real.is_dir():
@@ -234,6 +236,12 @@ def examine_file(path: Path) -> None:
         if isinstance(error, InputError):
             raise
         raise InputError(f"Cannot write {shown}: {_reason(error)}.") from None
+
+
+def _refuse_dash(path: Path, kind: str) -> None:
+    """Elsewhere a dash means standard output; nobody wants a file of that name."""
+    if str(path) == "-":
+        raise InputError(f"Expected the name of a {kind} to write to, found '-'.")
 
 
 def _check_length(path: Path, shown: str) -> None:

@@ -36,9 +36,12 @@ def report(
 ) -> None:
     """Write the page of a saved run again. Another run or the truth may stand beside it."""
     from forecause.errors import InputError
+    from forecause.files import examine_file
     from forecause.graph.lagged import LaggedGraph
     from forecause.store import PAGE, load_run
 
+    if out:
+        examine_file(out)
     if out is None and (folder / PAGE).is_symlink():  # a folder of others may point anywhere
         raise InputError(f"{str(folder / PAGE)!r} is a link; name the page to write with --out.")
     found = load_run(folder)

@@ -74,8 +74,10 @@ def simulate(
     seed: Seed = 0,
 ) -> None:
     """Simulate a random system and write its data and its true graph."""
+    from forecause.files import examine_output
     from forecause.simulation import simulate as run
 
+    examine_output(out)
     run(
         nodes=nodes,
         max_lag=max_lag,
