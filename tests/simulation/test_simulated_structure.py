@@ -35,22 +35,21 @@ def test_an_expectation_equal_to_the_cap_gives_every_variable_exactly_that_many(
         assert (in_degrees(simulated) == 3).all()
 
 
-@given(st.integers(1, 8), st.integers(1, 6), st.floats(0, 1), st.booleans(), st.integers(0, 99))
+@given(st.integers(1, 8), st.integers(1, 6), st.floats(0, 1), st.integers(0, 99))
 @settings(max_examples=30)
-def test_edges_are_within_the_lags_and_self_edges_as_allowed(nodes, max_lag, share, long, seed):
+def test_edges_are_within_the_lags_and_self_edges_at_lag_one(nodes, max_lag, share, seed):
     simulated = simulate(
         nodes=nodes,
         max_lag=max_lag,
         rows=60,
         autoregression=0.3,
         in_degree=0.3 + share * (nodes - 1),
-        long_self_lags=long,
         seed=seed,
     )
     edges = simulated.graph.edges
     assert edges["lag"].between(1, max_lag).all()
     self_lags = edges.loc[edges["source"] == edges["target"], "lag"]
-    assert long or (self_lags == 1).all()
+    assert (self_lags == 1).all()
 
 
 def test_lag_one_self_edges_appear_with_the_given_probability():
@@ -60,11 +59,6 @@ def test_lag_one_self_edges_appear_with_the_given_probability():
     assert share == pytest.approx(0.3, abs=0.08)
     never = simulate(rows=60, autoregression=0).graph.edges
     assert (never["source"] != never["target"]).all()
-
-
-def test_longer_self_lags_appear_on_request():
-    edges = simulate(nodes=2, max_lag=8, rows=60, in_degree=10, long_self_lags=True).graph.edges
-    assert (edges.query("source == target")["lag"] > 1).any()
 
 
 def test_instantaneous_edges_are_acyclic_and_as_many_as_requested():

@@ -16,7 +16,7 @@ import pandas as pd
 
 from forecause import LaggedGraph, Panel
 from forecause.simulation import simulate
-from forecause.simulation.simulator import lorenz96
+from forecause_bench.lorenz96 import lorenz96
 from forecause_bench.suite import Cell, Suite
 
 Array = npt.NDArray[np.float64]

@@ -12,7 +12,7 @@ import xarray as xr
 from forecause import LaggedGraph, Panel
 from forecause.edges.select import discounted, target_shares
 from forecause.method import discover
-from forecause.simulation.simulator import lorenz96
+from forecause_bench.lorenz96 import lorenz96
 from forecause_bench.methods import Answer
 from forecause_bench.suite import Cell, Suite
 

@@ -6,15 +6,17 @@ A variable of labels has one indicator column per level.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Number
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from forecause.advice import Advice
+from forecause.arrays import Array
 from forecause.config.thresholds import thresholds
 from forecause.data.variables import Label
 from forecause.errors import InputError
@@ -38,6 +40,7 @@ PERHAPS_THOUSANDS = {
 
 OTHER = "other"  # the level that rare ones are pooled in
 
+Column = npt.NDArray[Any]  # (row,)
 Codes = npt.NDArray[np.int64]
 Missing = Sequence[str | float]  # cells that a user names as missing: text, or numbers
 
@@ -46,7 +49,7 @@ class NotNumbers(InputError):
     """A column of text or dates: no variable, but no fault of the table either."""
 
 
-def numbers(name: str, values: npt.NDArray[Any], missing: Missing = ()) -> npt.NDArray[Any]:
+def numbers(name: str, values: Column, missing: Missing = ()) -> Column:
     """The column as float32 if it is that, else as float64, with NaN for missing cells (row,).
 
     Text that is named in `missing` counts as missing too; see `with_missing` for numbers.
@@ -65,9 +68,7 @@ def numbers(name: str, values: npt.NDArray[Any], missing: Missing = ()) -> npt.N
     return _numbers_from_objects(name, values, missing)
 
 
-def numbers_with_thousands(
-    values: npt.NDArray[Any], decimal: str, missing: Missing = ()
-) -> npt.NDArray[np.float64] | None:
+def numbers_with_thousands(values: Column, decimal: str, missing: Missing = ()) -> Array | None:
     """Text such as 1.849,81 as numbers (row,); None where a cell is no such number."""
     absent = absent_cells(values, missing)
     texts = [str(cell).strip() for cell in values[~absent]]
@@ -79,10 +80,8 @@ def numbers_with_thousands(
     return found
 
 
-def label_codes(name: str, values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], list[str]]:
+def label_codes(name: str, values: Column) -> tuple[Codes, list[str]]:
     """Codes (row,) of text or whole-number labels, and the labels by first appearance."""
-    import pandas as pd
-
     absent = np.flatnonzero(pd.isna(values))
     if len(absent):
         raise InputError(f"Column {name!r} has no label in row {absent[0] + 1}.")
@@ -100,37 +99,37 @@ def label_codes(name: str, values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int
         raise InputError(
             f"Column {name!r} holds lists or other objects; labels must be text or whole numbers."
         ) from None
-    labels = [storable(name, str(label)) for label in levels]
-    if len(set(labels)) < len(labels):
+    return codes.astype(np.int64), _texts(name, map(str, levels))
+
+
+def _texts(name: str, labels: Iterable[str]) -> list[str]:
+    """The labels, which must differ and be such that a file can hold them."""
+    texts = list(labels)
+    for label in texts:
+        if any("\ud800" <= letter <= "\udfff" for letter in label):
+            raise InputError(
+                f"Column {name!r} holds the label {label!r}, half of a character pair, which no "
+                "file can hold; rename it."
+            )
+    if len(set(texts)) < len(texts):
         raise InputError(f"Column {name!r} holds labels that differ in type but not in text.")
-    return codes.astype(np.int64), labels
+    return texts
 
 
-def storable(name: str, label: str) -> str:
-    """The label; one that no file can hold is refused."""
-    if any("\ud800" <= letter <= "\udfff" for letter in label):
-        raise InputError(
-            f"Column {name!r} holds the label {label!r}, half of a character pair, which no file "
-            "can hold; rename it."
-        )
-    return label
-
-
-def absent_cells(values: npt.NDArray[Any], missing: Missing = ()) -> npt.NDArray[np.bool_]:
+def absent_cells(values: Column, missing: Missing = ()) -> npt.NDArray[np.bool_]:
     """Where a column of objects (row,) holds nothing, or what stands for nothing."""
-    import pandas as pd
-
-    cells = pd.Series(values.astype(object), dtype=object)
+    cells = as_objects(values)
     trimmed = cells.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
     return np.asarray((cells.isna() | trimmed.isin([*MISSING, *missing])).to_numpy())
 
 
-def _numbers_from_objects(
-    name: str, values: npt.NDArray[Any], missing: Missing
-) -> npt.NDArray[np.float64]:
-    import pandas as pd
+def as_objects(values: Column) -> pd.Series[Any]:
+    """A column of cells of any type."""
+    return pd.Series(values.astype(object), dtype=object)
 
-    cells = pd.Series(values.astype(object), dtype=object)
+
+def _numbers_from_objects(name: str, values: Column, missing: Missing) -> Array:
+    cells = as_objects(values)
     present = ~absent_cells(values, missing)
     try:
         read = pd.to_numeric(cells.where(present, None), errors="coerce").to_numpy(np.float64)
@@ -172,12 +171,9 @@ class LabelColumn:
     levels: list[Any]  # numbers or text
 
 
-def read_labels(name: str, values: npt.NDArray[Any], missing: Missing = ()) -> LabelColumn:
+def read_labels(name: str, values: Column, missing: Missing = ()) -> LabelColumn:
     """Text, numbers or booleans as labels; empty cells and those named in `missing` are missing."""
-    import pandas as pd
-
-    cells = pd.Series(values.astype(object), dtype=object)
-    absent = absent_cells(values, missing)
+    cells, absent = as_objects(values), absent_cells(values, missing)
     if values.dtype.kind in "Mm":
         raise InputError(
             f"Column {name!r} holds dates, which are no labels; name it with {Advice('time')}."
@@ -191,9 +187,7 @@ def read_labels(name: str, values: npt.NDArray[Any], missing: Missing = ()) -> L
     return LabelColumn(codes.astype(np.int64), list(levels))
 
 
-def coded(
-    name: str, first: int, parts: Sequence[LabelColumn]
-) -> tuple[Label, npt.NDArray[np.float64], list[str]]:
+def coded(name: str, first: int, parts: Sequence[LabelColumn]) -> tuple[Label, Array, list[str]]:
     """The label that the parts of a table make together, its columns (row, level), and notes.
 
     Numbers keep their order, text that of its first appearance, so that other names for the same
@@ -203,9 +197,7 @@ def coded(
     levels = list(dict.fromkeys(level for part in parts for level in part.levels))
     if all(isinstance(level, Number | np.generic) for level in levels):
         levels.sort()
-    texts = [storable(name, level_text(level)) for level in levels]
-    if len(set(texts)) < len(texts):
-        raise InputError(f"Column {name!r} holds labels that differ in type but not in text.")
+    texts = _texts(name, map(level_text, levels))
     codes = np.concatenate([_recoded(part, levels) for part in parts])
     codes, texts, notes = _without_rare(name, codes, texts)
     _check_count(name, texts)

@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from forecause.advice import Advice
 from forecause.config.thresholds import thresholds
+from forecause.data.cells import as_objects
 from forecause.data.findings import Change, counted
 from forecause.data.sources.rawtable import TIME_NAMES, UNNAMED, RawTable
 from forecause.errors import InputError
@@ -21,7 +23,6 @@ from forecause.errors import InputError
 Array = npt.NDArray[Any]
 
 CALENDAR = ("year", "month", "day", "hour", "minute")
-FEWEST_PARTS = 2  # of a date: the year alone may be a variable
 DATED = "date"  # what the column that they make is called
 WEAK_NAMES = frozenset({"t", "index", "step"})  # as likely a variable's name
 DATE = re.compile(r"\s*(\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{4}-(0[1-9]|1[0-2])\s*$)")
@@ -39,14 +40,15 @@ def recognised_time(table: RawTable, series: Array, taken: Container[str | None]
     """
     rows = np.argsort(series, kind="stable")
     names = [name for name in table.names if name not in taken]
-    named = [name for name in names if _is_time_name(name)]
+    named = [name for name in names if name.strip().lower() in TIME_NAMES]
     dated = [name for name in names if table.head(name).dtype.kind == "M"]
     written = [name for name in names if _looks_like_dates(table.head(name))]
     for name, values in table.beside.items():
         if name in taken:
             continue
         unnamed = name == "index" and values.dtype.kind in "OU"
-        if values.dtype.kind in "Mm" or (_is_time_name(name) and not unnamed) or _are_dates(values):
+        called_time = name.strip().lower() in TIME_NAMES and not unnamed
+        if values.dtype.kind in "Mm" or called_time or _are_dates(values):
             return name
     if dated:
         return next((name for name in dated if name in named), dated[0])
@@ -64,11 +66,10 @@ def with_calendar_time(table: RawTable, taken: Container[str | None]) -> RawTabl
 
     The table as it is where they are not columns of whole numbers, are `taken`, or go back.
     """
-    import pandas as pd
-
     known = {name.strip().lower(): name for name in table.names if name not in taken}
     parts = list(takewhile(known.__contains__, CALENDAR))
-    if len(parts) < FEWEST_PARTS or DATED in table.names or len(table.columns) < len(table.names):
+    read_later = len(table.columns) < len(table.names)
+    if len(parts) < 2 or DATED in table.names or read_later:  # the year may be a variable
         return table
     columns = {part: table.column(known[part]) for part in parts}
     if any(values.dtype.kind not in "iu" for values in columns.values()):
@@ -187,9 +188,7 @@ def _check_one_series(name: str, time: Array, restarts: Array) -> None:
     """
     if 5 * len(restarts) > len(time):
         return
-    run = np.zeros(len(time), dtype=np.int64)
-    run[restarts] = 1
-    run = np.cumsum(run)[np.argsort(time, kind="stable")]
+    run = np.searchsorted(restarts, np.argsort(time, kind="stable"), side="right")
     if 3 * int((np.diff(run) != 0).sum()) > len(time):
         row = int(restarts[0])
         raise InputError(
@@ -221,10 +220,6 @@ def _cut(cell: Any) -> str:
 def _steps(time: Array) -> Array:
     """Differences of consecutive times (row - 1,), as numbers."""
     return np.diff(time.view(np.int64) if time.dtype.kind in "Mm" else time)
-
-
-def _is_time_name(name: str) -> bool:
-    return name.strip().lower() in TIME_NAMES
 
 
 def _shows_time(name: str, values: Array, series: Array) -> bool:
@@ -266,15 +261,13 @@ def _looks_like_dates(values: Array) -> bool:
 
 def _read(values: Array) -> Array | None:
     """Dates or numbers, with NaT or NaN where missing; None if the values are neither."""
-    import pandas as pd
-
     if values.dtype.kind in "Mm":
         return values
     if values.dtype.kind in "iuf":
         return _compact_dates(values)
     if values.dtype.kind not in "OU":
         return None
-    cells = pd.Series(values.astype(object), dtype=object)
+    cells = as_objects(values)
     try:
         as_numbers = pd.to_numeric(cells, errors="coerce").to_numpy(np.float64)
     except OverflowError:
@@ -282,10 +275,8 @@ def _read(values: Array) -> Array | None:
     if (np.isnan(as_numbers) == cells.isna().to_numpy()).all():
         return _compact_dates(as_numbers)
     cells = cells.map(_start_of_period)
-    formats = ("ISO8601", *MONTHS_IN_WORDS)
-    attempts: list[dict[str, Any]] = [*({"format": one} for one in formats), {}]
-    attempts.append({"dayfirst": True})
-    for attempt in attempts:
+    formats: list[dict[str, Any]] = [{"format": one} for one in ("ISO8601", *MONTHS_IN_WORDS)]
+    for attempt in (*formats, {}, {"dayfirst": True}):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
@@ -299,8 +290,6 @@ def _read(values: Array) -> Array | None:
 
 def _start_of_period(cell: Any) -> Any:
     """The first day of a quarter or month, such as 2010Q1 or 2010M01; other cells as they are."""
-    import pandas as pd
-
     if isinstance(cell, pd.Period):
         return cell.to_timestamp()
     match = PERIOD.fullmatch(cell) if isinstance(cell, str) else None
@@ -313,8 +302,6 @@ def _start_of_period(cell: Any) -> Any:
 
 def _compact_dates(values: Array) -> Array:
     """Whole numbers such as 20240131 are dates; others stay numbers."""
-    import pandas as pd
-
     values = values.astype(np.float64)
     likely = (values > 19_000_000) & (values < 22_000_000) & (values == np.floor(values))
     if len(values) < 2 or not likely.all():
@@ -325,12 +312,9 @@ def _compact_dates(values: Array) -> Array:
 
 
 def _first_unreadable(values: Array) -> int:
-    import pandas as pd
-
     if values.dtype.kind not in "OU":
         return 0
-    dates = pd.to_datetime(
-        pd.Series(values.astype(object), dtype=object), errors="coerce", utc=True, format="ISO8601"
-    )
-    odd = np.flatnonzero(dates.isna().to_numpy() & ~pd.isna(values.astype(object)))
+    cells = as_objects(values)
+    dates = pd.to_datetime(cells, errors="coerce", utc=True, format="ISO8601")
+    odd = np.flatnonzero(dates.isna() & cells.notna())
     return int(odd[0]) if len(odd) else 0

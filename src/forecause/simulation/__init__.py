@@ -1,7 +1,7 @@
 """The simulate station: systems with a known graph."""
 
 from forecause.simulation import datasets
-from forecause.simulation.simulator import Simulated, lorenz96, simulate
+from forecause.simulation.simulator import Simulated, simulate
 from forecause.simulation.system import System
 
-__all__ = ["Simulated", "System", "datasets", "lorenz96", "simulate"]
+__all__ = ["Simulated", "System", "datasets", "simulate"]

@@ -14,7 +14,7 @@ True
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -135,11 +135,8 @@ def monthly_economy(rows: int = 240, seed: int = 0) -> Dataset:
         ("unemployment_pct", "inflation_pct", 3): -0.8,
     }
     drive = np.tile([0.0, 0.0, 0.0, 0.12, 0.01], (rows + BURN_IN, 1))  # drifts
-    changes = _run(
-        names,
-        links,
-        drive + rng.normal(size=drive.shape) * [2.0, 0.09, 0.09, 0.4, 0.07],
-    )
+    noise = rng.normal(size=drive.shape) * [2.0, 0.09, 0.09, 0.4, 0.07]
+    changes = _run(names, links, drive + noise)
     levels = np.array([70.0, 3.0, 3.0, 100.0, 6.0]) + changes.cumsum(0)
     return _dataset(
         names,
@@ -225,15 +222,11 @@ def brain_regions(rows: int = 600, subjects: int = 3, seed: int = 0) -> Dataset:
         table.insert(1, "second", np.arange(rows))
         table["state"] = np.where(np.arange(rows) < half, "rest", "task")
         tables.append(table)
-    graphs = {"rest": _graph(names, rest), "task": _graph(names, task)}
-    whole = {**rest, **task}
-    graph = LaggedGraph.from_edges(names, _longest(whole), list(whole))
-    domains = {
-        state: LaggedGraph(g.variables, graph.max_lag, g.edges) for state, g in graphs.items()
-    }
+    whole = _graph(names, {**rest, **task})
+    domains = {"rest": _graph(names, rest), "task": _graph(names, task)}
     return Dataset(
         pd.concat(tables, ignore_index=True),
-        LaggedGraph(graph.variables, graph.max_lag, graph.edges, domains=domains),
+        replace(whole, domains=domains),
         "Several series of one second a row; the graph changes between rest and task.",
     )
 
@@ -253,7 +246,7 @@ def _run(names: Sequence[str], links: Links, pushes: Array, before: Array | None
     """
     place = {name: column for column, name in enumerate(names)}
     terms = [(place[s], place[t], lag, response) for (s, t, lag), response in links.items()]
-    longest = _longest(links)
+    longest = max(lag for _, _, lag in links)
     past = np.zeros((longest, len(names))) if before is None else before[-longest:]
     values = np.vstack([past, pushes])
     for row in range(longest, len(values)):
@@ -263,12 +256,8 @@ def _run(names: Sequence[str], links: Links, pushes: Array, before: Array | None
     return values[longest + (BURN_IN if before is None else 0) :]
 
 
-def _longest(links: Links) -> int:
-    return max(lag for _, _, lag in links)
-
-
 def _graph(names: Sequence[str], links: Links) -> LaggedGraph:
-    return LaggedGraph.from_edges(names, _longest(links), list(links))
+    return LaggedGraph.from_edges(names, max(lag for _, _, lag in links), list(links))
 
 
 def _dataset(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -136,8 +136,8 @@ def _draw_network(parents: int, concat: bool, rng: np.random.Generator) -> Netwo
     return Network(inner[:, :parents], shift, outer, inner[:, parents] if concat else None)
 
 
+NoiseName = Literal["gaussian", "laplace", "student-t", "uniform", "mixed"]
 SINGLE_KINDS = ("gaussian", "laplace", "student-t", "uniform")
-NOISE_KINDS = (*SINGLE_KINDS, "mixed")
 DEGREES_OF_FREEDOM = 5.0  # of Student's t: heavy tails, yet a finite fourth moment
 
 

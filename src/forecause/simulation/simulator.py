@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from forecause.errors import InputError
 from forecause.files import whole_file
 from forecause.graph.lagged import LaggedGraph
 from forecause.simulation.mechanisms import Noise, draw_noise
-from forecause.simulation.structure import Settings, draw_structure, rewired
+from forecause.simulation.structure import SystemSettings, draw_structure, rewired
 from forecause.simulation.system import System, draw_mechanisms
 
 if TYPE_CHECKING:
@@ -28,10 +27,6 @@ Array = npt.NDArray[np.float64]
 
 DRAWS = 20  # systems tried before giving up on one that stays within bounds
 BOUND = 1_000.0  # an explosion: a value beyond this, in noise standard deviations if above 1
-
-# of Lorenz-96:
-LONGEST_INNER_STEP = 0.01  # of the Runge-Kutta solver, in model time
-BURN_IN = 50.0  # model time left out at the start
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +104,6 @@ def simulate(
     in_degree: float = 3.0,
     max_in_degree: int | None = None,
     autoregression: float = 0.3,
-    long_self_lags: bool = False,
     noise: str = "gaussian",
     noise_variance: float | tuple[float, float] = 1.0,
     latents: int = 0,
@@ -132,7 +126,7 @@ def simulate(
         and the most it may have. The edge probability is set so that the expectation holds under
         the cap; with both equal, every variable has exactly that many parents.
     autoregression
-        Probability of a lag-1 self edge; long_self_lags allows longer ones.
+        Probability of a lag-1 self edge.
     noise
         `gaussian`, laplace, student-t, uniform, or mixed (one kind per variable).
     noise_variance
@@ -156,7 +150,8 @@ def simulate(
     >>> system.frame().shape, system.graph.max_lag
     ((100, 4), 2)
     """
-    settings = Settings(**locals())
+    settings = SystemSettings.checked(**locals())
+    settings.check()
     for draw in range(DRAWS):
         simulated = _simulate_once(settings, np.random.SeedSequence([seed, draw]))
         if simulated is not None:
@@ -167,7 +162,7 @@ def simulate(
     )
 
 
-def _simulate_once(settings: Settings, seed: np.random.SeedSequence) -> Simulated | None:
+def _simulate_once(settings: SystemSettings, seed: np.random.SeedSequence) -> Simulated | None:
     """Draw one system and run it; None if it explodes."""
     for_structure, for_mechanisms, for_noise = seed.spawn(3)
     systems = _draw_systems(
@@ -193,7 +188,7 @@ def _simulate_once(settings: Settings, seed: np.random.SeedSequence) -> Simulate
 
 
 def _draw_systems(
-    settings: Settings, structure_rng: np.random.Generator, mechanism_rng: np.random.Generator
+    settings: SystemSettings, structure_rng: np.random.Generator, mechanism_rng: np.random.Generator
 ) -> tuple[System, ...]:
     """One system per segment. An edge that drifts elsewhere keeps its function."""
     systems: list[System] = []
@@ -261,77 +256,3 @@ def _truth(systems: Sequence[System]) -> LaggedGraph:
         edges=together.drop_duplicates(["source", "target", "lag"]),
         domains={f"segment {i + 1}": graph for i, graph in enumerate(graphs)},
     )
-
-
-def lorenz96(
-    *,
-    nodes: int = 10,
-    rows: int = 10_000,
-    forcing: float = 10.0,
-    dt: float = 0.1,
-    noise_sd: float = 0.1,
-    seed: int = 0,
-) -> Simulated:
-    """Simulate dx_i/dt = (x_{i+1} - x_{i-2}) x_{i-1} - x_i + forcing, one row every `dt`.
-
-    Gaussian noise of sd `noise_sd` disturbs the state once per row, so that each row follows from
-    the last one alone. The true graph has i-2, i-1, i and i+1 driving i at lag 1; over a long
-    `dt` influence also reaches farther neighbours, weakly.
-    """
-    _check(nodes, rows, dt, noise_sd, seed)
-    rng = np.random.default_rng(seed)
-    inner_steps = math.ceil(dt / LONGEST_INNER_STEP)
-    burn_in = math.ceil(BURN_IN / dt)
-    noise = noise_sd * rng.standard_normal((burn_in + rows, nodes))
-    values = np.empty((burn_in + rows, nodes))
-    state = forcing + rng.standard_normal(nodes)
-    with np.errstate(all="ignore"):
-        for row in range(len(values)):
-            state = _advance(state, forcing, dt / inner_steps, inner_steps) + noise[row]
-            values[row] = state
-    if not np.isfinite(values).all():
-        raise InputError(
-            f"Lorenz-96 with forcing {forcing:g} and noise_sd {noise_sd:g} left the range of "
-            "floating-point numbers; use a smaller forcing or less noise."
-        )
-    names = tuple(f"X{i + 1}" for i in range(nodes))
-    edges = [
-        (names[(i + offset) % nodes], names[i], 1)
-        for i in range(nodes)
-        for offset in (-2, -1, 0, 1)
-    ]
-    return Simulated(
-        values=values[burn_in:],
-        graph=LaggedGraph.from_edges(names, 1, edges),
-        noise_sd=np.full(nodes, noise_sd),
-        noise_kinds=("gaussian",) * nodes,
-    )
-
-
-def _check(nodes: int, rows: int, dt: float, noise_sd: float, seed: int) -> None:
-    if nodes < 4:
-        raise InputError(
-            f"Lorenz-96 needs at least 4 nodes for distinct neighbours, found {nodes}."
-        )
-    if rows < 1 or seed < 0:
-        raise InputError(f"rows must be at least 1 and seed at least 0, found {rows} and {seed}.")
-    if not 0 < dt < math.inf:
-        raise InputError(f"dt, the time between two rows, must be positive, found {dt}.")
-    if not 0 <= noise_sd < math.inf:
-        raise InputError(f"noise_sd must be 0 or more, found {noise_sd}.")
-
-
-def _advance(state: Array, forcing: float, step: float, steps: int) -> Array:
-    """`steps` classical Runge-Kutta steps."""
-    for _ in range(steps):
-        first = _derivative(state, forcing)
-        second = _derivative(state + step / 2 * first, forcing)
-        third = _derivative(state + step / 2 * second, forcing)
-        fourth = _derivative(state + step * third, forcing)
-        state = state + step / 6 * (first + 2 * second + 2 * third + fourth)
-    return state
-
-
-def _derivative(state: Array, forcing: float) -> Array:
-    ring = np.concatenate([state[-2:], state, state[:1]])  # ring[i + 2] is variable i
-    return np.asarray((ring[3:] - ring[:-3]) * ring[1:-2] - state + forcing)

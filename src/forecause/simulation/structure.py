@@ -4,50 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from numbers import Integral
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
+from pydantic import Field
 from scipy.optimize import brentq
 from scipy.special import bdtrc
 
+from forecause.config.spec import Settings
 from forecause.errors import InputError
-from forecause.simulation.mechanisms import MECHANISMS, NOISE_KINDS
+from forecause.simulation.mechanisms import MECHANISMS, NoiseName
 
 MOST_CELLS = 4_000_000_000  # of a table: 32 GB
 MOST_CANDIDATES = 500_000_000  # edges of a graph, whose scores are held
 
 
-@dataclass(frozen=True)
-class Settings:
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class SystemSettings(Settings):
     """What `simulate` was asked for; see there for the meaning of each field."""
 
-    nodes: int
-    max_lag: int
-    rows: int
+    nodes: Annotated[int, Field(ge=1)]
+    max_lag: Annotated[int, Field(ge=1)]
+    rows: Annotated[int, Field(ge=1)]
     mechanism: str
-    seed: int
+    seed: Annotated[int, Field(ge=0)]
     in_degree: float
-    max_in_degree: int | None
-    autoregression: float
-    long_self_lags: bool
-    noise: str
+    max_in_degree: Annotated[int, Field(ge=1)] | None
+    autoregression: Share
+    noise: NoiseName
     noise_variance: float | tuple[float, float]
-    latents: int
-    latent_autoregression: float
+    latents: Annotated[int, Field(ge=0)]
+    latent_autoregression: Annotated[float, Field(ge=0, lt=1)]  # at 1 it grows without bound
     instantaneous: float
-    segments: int
-    drift: float | None
+    segments: Annotated[int, Field(ge=1)]
+    drift: Annotated[float, Field(gt=0, le=1)] | None
     vary_lag: bool
     variance_edges: int
-
-    def __post_init__(self) -> None:
-        _check_sizes(self)
-        _check_names(self)
-        _check_in_degree(self)
-        _check_noise_variance(self)
-        _check_segments(self)
-        _check_extras(self)
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
@@ -57,20 +51,31 @@ class Settings:
     @property
     def variance_range(self) -> tuple[float, float]:
         """Lowest and highest noise variance."""
-        if isinstance(self.noise_variance, int | float):
-            return self.noise_variance, self.noise_variance
-        low, high = self.noise_variance
-        return low, high
+        if isinstance(self.noise_variance, tuple):
+            return self.noise_variance
+        return self.noise_variance, self.noise_variance
+
+    def check(self) -> None:
+        """Refuse what contradicts itself, or could not be held."""
+        for name in self.mechanisms:
+            if name not in MECHANISMS:
+                raise InputError(
+                    f"Unknown mechanism {name!r}; choose from {', '.join(MECHANISMS)}, or join "
+                    "several by + for a mixture."
+                )
+        low, high = self.variance_range
+        positive = low > 0 if low == high else low >= 0
+        if not (positive and low <= high < float("inf")):
+            raise InputError(
+                "noise_variance must be a positive number or a range (low, high) with "
+                f"0 <= low < high, found {self.noise_variance}."
+            )
+        _check_sizes(self)
+        _check_in_degree(self)
+        _check_extras(self)
 
 
-def _check_sizes(asked: Settings) -> None:
-    smallest = {"nodes": 1, "max_lag": 1, "rows": 1, "segments": 1, "seed": 0, "latents": 0}
-    for name, low in smallest.items():
-        value = getattr(asked, name)
-        if not isinstance(value, Integral):
-            raise InputError(f"{name} must be a whole number, found {value!r}.")
-        if value < low:
-            raise InputError(f"{name} must be at least {low}, found {value}.")
+def _check_sizes(asked: SystemSettings) -> None:
     if asked.rows * (asked.nodes + asked.latents) > MOST_CELLS:
         raise InputError(
             f"{asked.rows:,} rows of {asked.nodes:,} nodes are more than this simulator makes "
@@ -81,32 +86,17 @@ def _check_sizes(asked: Settings) -> None:
             f"{asked.nodes:,} nodes and {asked.max_lag:,} lags are more than this simulator makes "
             f"({MOST_CANDIDATES:,} possible edges); use fewer."
         )
-    for name in ("autoregression", "latent_autoregression"):
-        share = getattr(asked, name)
-        if not 0 <= share <= 1:
-            raise InputError(f"{name} must be within 0 and 1, found {share}.")
-    if asked.latent_autoregression == 1:
+    least = asked.segments * (asked.max_lag + 1)
+    if asked.rows < least:
         raise InputError(
-            "latent_autoregression must be below 1: a latent that keeps all of its past grows "
-            "without bound; try 0.8."
+            f"{asked.rows} rows are too few for {asked.segments} segment(s) with a largest lag "
+            f"of {asked.max_lag}; at least {least} are needed."
         )
+    if asked.segments == 1 and (asked.drift is not None or asked.vary_lag):
+        raise InputError("drift and vary_lag describe several segments, but segments is 1.")
 
 
-def _check_names(asked: Settings) -> None:
-    for name in asked.mechanisms:
-        if name not in MECHANISMS:
-            raise InputError(
-                f"Unknown mechanism {name!r}; choose from {', '.join(MECHANISMS)}, or join "
-                "several by + for a mixture."
-            )
-    if asked.noise not in NOISE_KINDS:
-        raise InputError(f"Unknown noise {asked.noise!r}; choose from {', '.join(NOISE_KINDS)}.")
-
-
-def _check_in_degree(asked: Settings) -> None:
-    cap = asked.max_in_degree
-    if cap is not None and cap < 1:
-        raise InputError(f"max_in_degree must be at least 1, found {cap}.")
+def _check_in_degree(asked: SystemSettings) -> None:
     if not asked.in_degree >= asked.autoregression:
         raise InputError(
             f"in_degree ({asked.in_degree:g}) counts self edges, so it cannot be below "
@@ -118,37 +108,12 @@ def _check_in_degree(asked: Settings) -> None:
     if asked.in_degree > largest:
         raise InputError(
             f"in_degree ({asked.in_degree:g}) is above {largest:g}, the most that {asked.nodes} "
-            f"nodes, a largest lag of {lag} and max_in_degree={cap} allow; lower it, or allow "
-            "more nodes, lags or parents."
+            f"nodes, a largest lag of {lag} and max_in_degree={asked.max_in_degree} allow; lower "
+            "it, or allow more nodes, lags or parents."
         )
 
 
-def _check_noise_variance(asked: Settings) -> None:
-    low, high = asked.variance_range
-    positive = low > 0 if low == high else low >= 0
-    if not (positive and low <= high < float("inf")):
-        raise InputError(
-            "noise_variance must be a positive number or a range (low, high) with "
-            f"0 <= low < high, found {asked.noise_variance}."
-        )
-
-
-def _check_segments(asked: Settings) -> None:
-    if asked.rows < asked.segments * (asked.max_lag + 1):
-        raise InputError(
-            f"{asked.rows} rows are too few for {asked.segments} segment(s) with a largest lag "
-            f"of {asked.max_lag}; at least {asked.segments * (asked.max_lag + 1)} are needed."
-        )
-    if asked.drift is not None and not 0 < asked.drift <= 1:
-        raise InputError(
-            f"drift is the share of edges rewired per segment and must be above 0 and at most 1, "
-            f"found {asked.drift}; leave it out for a fresh graph in every segment."
-        )
-    if asked.segments == 1 and (asked.drift is not None or asked.vary_lag):
-        raise InputError("drift and vary_lag describe several segments, but segments is 1.")
-
-
-def _check_extras(asked: Settings) -> None:
+def _check_extras(asked: SystemSettings) -> None:
     if asked.latents and asked.nodes < 2:
         raise InputError("A latent needs two observed children to confound; use 2 nodes or more.")
     if not 0 <= asked.instantaneous <= (asked.nodes - 1) / 2:
@@ -185,7 +150,7 @@ class Structure:
     variance_parents: Mapping[int, Parent]  # target -> the parent that drives only its variance
 
 
-def draw_structure(settings: Settings, max_lag: int, rng: np.random.Generator) -> Structure:
+def draw_structure(settings: SystemSettings, max_lag: int, rng: np.random.Generator) -> Structure:
     """Draw a graph: lagged parents, then instantaneous ones, latents and variance parents.
 
     A lag-1 self edge appears with probability `autoregression`; every other candidate becomes a
@@ -231,7 +196,7 @@ def rewired(
     return replace(structure, parents=tuple(tuple(own) for own in parents))
 
 
-def edge_probability(settings: Settings, max_lag: int) -> float:
+def edge_probability(settings: SystemSettings, max_lag: int) -> float:
     """The probability of each candidate that makes the expected in-degree the requested one."""
     candidates = _candidates(settings, max_lag)
     if candidates == 0 or settings.in_degree == settings.autoregression:
@@ -247,7 +212,7 @@ def edge_probability(settings: Settings, max_lag: int) -> float:
     return float(brentq(excess, 0.0, 1.0, xtol=1e-12))
 
 
-def largest_in_degree(settings: Settings, max_lag: int) -> float:
+def largest_in_degree(settings: SystemSettings, max_lag: int) -> float:
     """The largest expected in-degree that these nodes, lags and cap allow."""
     candidates = _candidates(settings, max_lag)
     if settings.max_in_degree is None:
@@ -255,13 +220,12 @@ def largest_in_degree(settings: Settings, max_lag: int) -> float:
     return _expected_in_degree(settings, candidates, 1.0)
 
 
-def _candidates(settings: Settings, max_lag: int) -> int:
-    """Possible parents of one target, its lag-1 self edge not counted."""
-    self_lags = max_lag - 1 if settings.long_self_lags else 0
-    return (settings.nodes - 1) * max_lag + self_lags
+def _candidates(settings: SystemSettings, max_lag: int) -> int:
+    """Possible parents of one target, itself not counted."""
+    return (settings.nodes - 1) * max_lag
 
 
-def _expected_in_degree(settings: Settings, candidates: int, probability: float) -> float:
+def _expected_in_degree(settings: SystemSettings, candidates: int, probability: float) -> float:
     """E[min(S + B, cap)] with S ~ Bernoulli(autoregression), B ~ Binomial(candidates, p)."""
     assert settings.max_in_degree is not None
     cap = min(settings.max_in_degree, candidates + 1)
@@ -275,14 +239,18 @@ def _expected_in_degree(settings: Settings, candidates: int, probability: float)
 
 
 def _lagged_parents(
-    target: int, settings: Settings, max_lag: int, probability: float, rng: np.random.Generator
+    target: int,
+    settings: SystemSettings,
+    max_lag: int,
+    probability: float,
+    rng: np.random.Generator,
 ) -> list[Parent]:
     has_self = bool(rng.random() < settings.autoregression)
     candidates = [
         Parent(source, lag)
         for source in range(settings.nodes)
         for lag in range(1, max_lag + 1)
-        if source != target or (settings.long_self_lags and lag > 1)
+        if source != target
     ]
     count = int(rng.binomial(len(candidates), probability))
     if settings.max_in_degree is not None:
@@ -305,7 +273,7 @@ def _add_instantaneous(parents: list[list[Parent]], mean: float, rng: np.random.
 
 
 def _add_latents(
-    parents: list[list[Parent]], settings: Settings, max_lag: int, rng: np.random.Generator
+    parents: list[list[Parent]], settings: SystemSettings, max_lag: int, rng: np.random.Generator
 ) -> None:
     """Latents have no parent but themselves; each drives at least two observed variables.
 
@@ -321,7 +289,7 @@ def _add_latents(
 
 
 def _variance_parents(
-    parents: list[list[Parent]], settings: Settings, max_lag: int, rng: np.random.Generator
+    parents: list[list[Parent]], settings: SystemSettings, max_lag: int, rng: np.random.Generator
 ) -> dict[int, Parent]:
     """For some targets, one more observed parent that is not among the others."""
     chosen: dict[int, Parent] = {}

@@ -19,7 +19,7 @@ import pandas as pd
 from forecause.data.panel import Panel
 from forecause.errors import InputError
 from forecause.graph.lagged import LaggedGraph
-from forecause.simulation.simulator import lorenz96 as lorenz96_system
+from forecause_bench.lorenz96 import lorenz96 as lorenz96_system
 
 TIME = "Time"  # column of a DREAM3 table
 

@@ -3,7 +3,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from forecause.errors import InputError
-from forecause.simulation import lorenz96
+from forecause_bench.lorenz96 import lorenz96
 
 
 def derivative(_, x, forcing):
