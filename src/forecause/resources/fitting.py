@@ -7,9 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
+from forecause.arrays import Index
 from forecause.config import Config
 from forecause.config.thresholds import thresholds
 from forecause.data.windows import Windows
@@ -138,14 +136,14 @@ def fit_together(
     return fitted, list(forecasters[1:])
 
 
-def _remote_fit(common: tuple[Fit, Windows], rows: npt.NDArray[np.int64]) -> tuple[Any, ...]:
+def _remote_fit(common: tuple[Fit, Windows], rows: Index) -> tuple[Any, ...]:
     """What is fitted, without the windows, which the caller has."""
     fit, windows = common
     found = fit(replace(windows, rows=rows), progress=QUIET)
     return found.forecaster.picklable(), found.losses, found.nll, found.joint
 
 
-def _fit_rows(fit: Fit, windows: Windows, rows: npt.NDArray[np.int64]) -> Forecaster:
+def _fit_rows(fit: Fit, windows: Windows, rows: Index) -> Forecaster:
     return fit(replace(windows, rows=rows), progress=QUIET).forecaster.picklable()
 
 
