@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from forecause.arrays import Array
 from forecause.config import ForecasterName, ForecasterSpec, RuleName, SelectionRule
 from forecause.errors import InputError
 
@@ -104,7 +104,7 @@ class CausalDiscovery(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         check_is_fitted(self, "run_")
         return self.run_.scores
 
-    def predict(self, X: Any) -> npt.NDArray[np.float64]:
+    def predict(self, X: Any) -> Array:
         """One-step forecasts (row, column) of a table like that of `fit`, as `run_.forecast` makes.
 
         Each row is forecast from the `max_lag` rows before it; the first ones, and those after a

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from forecause.arrays import Array, Index
 from forecause.bounded import is_whole
 from forecause.config import Config
 from forecause.data.panel import Panel
@@ -37,8 +37,6 @@ OURS, REFERENCE = "forecaster", "seasonal naive"
 DRAWS = 300  # futures whose mean is the forecast of a curved model
 USUAL_LAGS = 12  # most of a VAR, per (rows / 100) ** 0.25
 
-Array = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int64]
 Refit = Literal["auto", "first", "every"]
 Discover = Callable[[Panel, Config, Progress], Result]
 """Runs the whole method on a panel."""
@@ -170,8 +168,8 @@ def evaluate(found: Result, *, discover: Discover, data: Any = None, **options: 
 class _Round:
     """One origin of every series that has one."""
 
-    rows: Rows  # (case,) the first row to forecast
-    since: Rows  # (case,) the first row of its series
+    rows: Index  # (case,) the first row to forecast
+    since: Index  # (case,) the first row of its series
     known: list[tuple[int, int]]  # first and end of the known rows of each series
 
 
@@ -220,7 +218,7 @@ def _known(panel: Panel, spans: list[tuple[int, int]], max_lag: int) -> Windows:
 
 
 def run_forecasts(
-    found: Result, panel: Panel, rows: Rows, steps: int, follower: Follower | None = None
+    found: Result, panel: Panel, rows: Index, steps: int, follower: Follower | None = None
 ) -> Array:
     """What `forecast` of a run says from each row on, (case, step, variable).
 
@@ -262,7 +260,7 @@ def _autoregressions(known: Panel, season: int) -> tuple[Autoregression, Autoreg
 def _simple_forecasts(
     panel: Panel,
     each: _Round,
-    seasons: Rows,
+    seasons: Index,
     steps: int,
     rivals: tuple[Autoregression, Autoregression],
 ) -> Array:
@@ -284,7 +282,7 @@ def _simple_forecasts(
     return found
 
 
-def _tidy(panel: Panel, rows: Rows, forecasts: Array) -> pd.DataFrame:
+def _tidy(panel: Panel, rows: Index, forecasts: Array) -> pd.DataFrame:
     """Forecasts (method, case, step, variable) in long form, beside what happened if known."""
     actual, steps = np.full_like(forecasts[0], np.nan), forecasts.shape[2]
     for case, row in enumerate(rows.tolist()):

@@ -328,7 +328,7 @@ def plan_work(windows: Windows, config: Config, run: Run) -> Plan:
     tried = specs_tried(config.forecasting, windows)
     fits = 1 + config.forecasting.cross_fit + (2 if is_tested_by_refits(config) else 0)
     cost = expected_cost(windows, tried, config.forecasting.head != "mse", fits)
-    run.progress.say(cost.announcement)
+    run.progress.say(cost.sentence)
     check_memory(cost)
     if config.run.budget is None:
         return UNLIMITED

@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from forecause.arrays import Array, Floats, Index
 from forecause.attribute.readouts import VariableRelevance
 from forecause.data.variables import LabelColumns, Variables
 from forecause.forecast.forecaster import Forecaster
 from forecause.graph.axes import by_lag
-
-Array = npt.NDArray[np.float64]
-Floats = npt.NDArray[Any]  # float32 as a forecaster sees it, or float64
-Index = npt.NDArray[np.int64]
 
 CHAINS = 32  # series simulated side by side
 BURN_IN = 100  # steps thrown away
@@ -40,7 +35,7 @@ class Model:
         model = self.forecaster.member_of(target)
         return np.asarray(model.jacobian(past, domain=self._domain(past))[:, target])
 
-    def _domain(self, past: Floats) -> npt.NDArray[np.int64] | None:
+    def _domain(self, past: Floats) -> Index | None:
         return None if self.domain is None else np.full(len(past), self.domain)
 
 

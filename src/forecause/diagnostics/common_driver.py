@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from forecause.arrays import Array, Index
 from forecause.data.windows import moments_of
 from forecause.diagnostics.driver_checks import REMEDIES
-from forecause.diagnostics.examined import Array, Examined, Index
+from forecause.diagnostics.examined import Examined
 from forecause.diagnostics.finding import Finding, listed, strongest, within
 from forecause.regression.least_squares import principal_axes, pseudo_inverse
 from forecause.regression.moments import Moments

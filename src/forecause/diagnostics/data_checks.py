@@ -7,15 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from forecause.advice import Advice, hint
+from forecause.arrays import Array
 from forecause.config.thresholds import DiagnosisThresholds
-from forecause.diagnostics.examined import (
-    MOST_WINDOWS,
-    Array,
-    Examined,
-    by_size,
-    named,
-    of_variables,
-)
+from forecause.diagnostics.examined import MOST_WINDOWS, Examined, by_size, named, of_variables
 from forecause.diagnostics.finding import Finding, Links, into, listed, strongest
 from forecause.regression.screen import inputs_at_once
 

@@ -13,7 +13,8 @@ import numpy as np
 from scipy.special import ndtri, pdtrc
 
 from forecause.advice import Advice, hint
-from forecause.diagnostics.examined import Examined, Mask, by_size, named
+from forecause.arrays import Mask
+from forecause.diagnostics.examined import Examined, by_size, named
 from forecause.diagnostics.finding import Finding, Links, between, listed, strongest, within
 from forecause.edges.certainty import gone_in_calm
 from forecause.regression.least_squares import principal_axes

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from forecause.arrays import Array, Mask
 from forecause.config.thresholds import DiagnosisThresholds
 from forecause.data.variables import Variables
 from forecause.data.windows import Window, Windows
@@ -18,10 +18,6 @@ from forecause.forecast.selection import Fitted
 from forecause.graph.lagged import LaggedGraph
 from forecause.regression.least_squares import KnownFeatures
 from forecause.regression.residuals import Residuals
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 MOST_WINDOWS = 20_000  # looked at
 FEWEST_WINDOWS = 2_000  # looked at, if there are as many

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from forecause.arrays import Array
 from forecause.config.thresholds import DiagnosisThresholds, thresholds
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows
@@ -68,7 +68,7 @@ def propose_max_lag(panel: Panel) -> Proposal:
 @dataclass(frozen=True)
 class _Fit:
     model: Forecaster
-    errors: npt.NDArray[np.float64]  # (window,), mean over targets
+    errors: Array  # (window,), mean over targets
 
 
 def _affordable(panel: Panel) -> list[int]:

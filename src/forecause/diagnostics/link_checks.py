@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from forecause.advice import Advice, hint
+from forecause.arrays import Index, Mask
 from forecause.diagnostics.driver_checks import REMEDIES
-from forecause.diagnostics.examined import Examined, Index, Mask
+from forecause.diagnostics.examined import Examined
 from forecause.diagnostics.finding import Finding, Links, listed
 from forecause.edges.lookalikes import echoes, only_surprises
 

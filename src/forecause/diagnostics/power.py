@@ -15,9 +15,9 @@ from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from forecause.arrays import Array, Floats, Index
 from forecause.bounded import is_whole
 from forecause.data.panel import Panel
 from forecause.data.summary import DataSummary
@@ -29,10 +29,6 @@ from forecause.graph.lagged import LaggedGraph
 from forecause.progress import QUIET, Progress
 from forecause.resources.workers import LOCAL, Workers, gather
 from forecause.views import card
-
-Array = npt.NDArray[np.float64]
-Floats = npt.NDArray[Any]  # float32 as a forecaster sees it, or float64
-Index = npt.NDArray[np.int64]
 
 WEAKEST = 0.03  # a weakened edge keeps at least this share of its strength
 BINS = (0.0, 0.025, 0.05, 0.1, 0.2, 0.4, np.inf)  # strengths, in sd of effect per sd of cause

@@ -14,17 +14,15 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from forecause.arrays import Array, Index
 from forecause.config.thresholds import thresholds
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows, batches_of, moments_of
 from forecause.errors import InputError
 from forecause.progress import QUIET, Progress
 from forecause.regression.moments import Moments, unexplained
-
-Array = npt.NDArray[np.float64]
 
 MOST_BLOCKS = 100  # the grid on which cuts are looked for
 SEARCH_WORK = 4e9  # multiplications that the search may cost, which bounds the blocks
@@ -43,7 +41,7 @@ class Regimes:
     """
 
     names: tuple[str, ...]
-    of_row: npt.NDArray[np.int64]  # (row,) index into names
+    of_row: Index  # (row,) index into names
     changes: pd.DataFrame
 
     def applied(self, panel: Panel) -> Panel:
@@ -136,7 +134,7 @@ class _Search:
         self.blocks = blocks
         self.noise = self._judged_group([(0, blocks)]) / len(windows)  # (target,)
 
-    def costs(self, lows: npt.NDArray[np.int64], high: int) -> Array:
+    def costs(self, lows: Index, high: int) -> Array:
         """Of the stretches low .. high: squared errors of each half of the blocks by a fit to the
         other, in units of the noise, summed over targets, (low,)."""
         a, b = (fold.up_to(lows, high) for fold in self.sums)
@@ -244,7 +242,7 @@ class _Cumulative:
             )
         )
 
-    def up_to(self, lows: npt.NDArray[np.int64], high: int) -> Moments:
+    def up_to(self, lows: Index, high: int) -> Moments:
         """The moments of each of the stretches low .. high; a first axis (low,)."""
         counts = (self.counts[high] - self.counts[lows]).astype(np.float64)
         kinds = (self.gram, self.cross, self.square)

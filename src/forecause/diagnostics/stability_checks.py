@@ -10,9 +10,10 @@ import numpy as np
 from scipy.special import fdtrc, stdtr
 
 from forecause.advice import Advice, hint
+from forecause.arrays import Array, Index, Mask
 from forecause.config.thresholds import DiagnosisThresholds
 from forecause.data.windows import Windows, batches_of, moments_of
-from forecause.diagnostics.examined import Array, Examined, Index, Mask
+from forecause.diagnostics.examined import Examined
 from forecause.diagnostics.finding import Finding, Gravity, into, listed
 from forecause.regression.least_squares import KnownFeatures, pseudo_inverse
 from forecause.regression.moments import BATCH, Moments, unexplained

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from forecause.arrays import Array, Single
 from forecause.data.findings import column_ranges
 from forecause.effects.answering import (
     FARTHEST,
@@ -22,9 +22,6 @@ from forecause.result import Result
 
 if TYPE_CHECKING:
     from forecause.data.variables import Label
-
-Array = npt.NDArray[np.float64]
-Single = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)

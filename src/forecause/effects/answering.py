@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from forecause.arrays import Array, Single
 from forecause.bounded import is_whole
 from forecause.diagnostics.power import noise_sd
 from forecause.errors import InputError
@@ -29,9 +29,6 @@ DENSE = (
 )
 FARTHEST = 1e6  # standard deviations: a value that runs away stays a number, so 0 times it is 0
 ENOUGH_NOISE = 40  # windows of a domain whose errors stand for it
-
-Array = npt.NDArray[np.float64]
-Single = npt.NDArray[np.float32]
 
 
 class Models(NamedTuple):

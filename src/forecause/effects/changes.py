@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy.special import ndtr, stdtr
 
+from forecause.arrays import Array
 from forecause.config.thresholds import thresholds
 from forecause.data.panel import Panel
 from forecause.data.summary import sampling_text, timing
@@ -32,7 +32,6 @@ from forecause.views import card
 MOST_WINDOWS = 50_000  # of a period
 OTHER_UNITS = 30.0  # ratio of standard deviations from which units may differ
 
-Array = npt.NDArray[np.float64]
 
 CAVEAT = (
     "Holds if no common cause outside the table changed in between; a link that was moved only "

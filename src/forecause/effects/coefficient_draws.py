@@ -8,16 +8,13 @@ have the robust covariance within and between equations, without it ever being f
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from forecause.arrays import Array, Mask
 from forecause.regression.robust import hc3_fit
 
 WORK = 2e9  # multiplications; with more, neighbouring windows share their noise
 FEWEST_BLOCKS = 100
 WINDOWS_PER_INPUT = 1.5  # with fewer, a fit on all inputs says nothing
-
-Array = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 
 def has_dense_fit(windows: int, inputs: int) -> bool:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from forecause.arrays import Array, Floats
 from forecause.data.panel import Scale
 from forecause.data.windows import Windows
 from forecause.effects.answering import CAVEAT, Models, caveat_of, check_count, column_place
@@ -22,9 +22,6 @@ from forecause.effects.levels import LevelChange, level_effect
 from forecause.errors import InputError
 from forecause.result import Result
 from forecause.views import card, figure
-
-Array = npt.NDArray[np.float64]
-Floats = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from forecause.arrays import Array, Index, Mask
 from forecause.config.thresholds import thresholds
 from forecause.data.panel import Panel
 from forecause.data.tables import plain_rows
@@ -35,9 +35,6 @@ TOO_FEW = (
     "event."
 )
 TREND_GOES_ON = 0.25  # of the calm rows' number: for how long after them a trend goes on
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +103,7 @@ def _calm_without(found: Result, read: Panel, rows: Index) -> Windows:
     raise InputError(TOO_FEW.format(int((own & ~itself).sum())))
 
 
-def _without(read: Panel, dropped: npt.NDArray[np.bool_]) -> Panel:
+def _without(read: Panel, dropped: Mask) -> Panel:
     """A panel whose dropped rows (row,) are missing, or cut off at the end of a series: nothing
     that is found may begin in rows that say nothing."""
     values = np.array(read.values, dtype=np.float64)

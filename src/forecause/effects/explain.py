@@ -11,9 +11,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from forecause.arrays import Array, Index, Mask
 from forecause.config.thresholds import thresholds
 from forecause.data.windows import past_and_targets
 from forecause.effects.answering import variable_place
@@ -36,9 +36,6 @@ from forecause.views import card
 ROWS_PER_LAG = 4  # of an event without rows before it, whose first rows are then only past
 SHOWN = 5  # variables in a picture
 
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 CAVEAT = (
     "A cause outside the table shows up in the variables that it enters first; one that acts "

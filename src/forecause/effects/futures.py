@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from forecause.arrays import Array, Index, Single
 from forecause.data.summary import rows_to_come
 from forecause.effects.actions import Action, Push, action_of, outside
 from forecause.effects.answering import (
@@ -31,10 +31,6 @@ MEAN_DRAWS = 1_000  # noisy futures whose mean is the forecast of a curved forec
 MOST_STEPS = 5_000  # which take seconds
 MOST_DRAWN = 4_000_000  # steps x futures: 2,000 steps with their bands
 MOST_CELLS = 10**8  # steps x futures x columns, of 12 bytes or more
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
-Single = npt.NDArray[np.float32]
 
 
 def future(

@@ -21,10 +21,10 @@ from itertools import combinations, islice, product
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy.special import ndtr, ndtri, stdtrit
 
+from forecause.arrays import Array
 from forecause.config.thresholds import thresholds
 from forecause.data.windows import Window, Windows
 from forecause.graph.lagged import LaggedGraph
@@ -46,7 +46,6 @@ WORK = 1e10  # multiplications for all targets together: a few seconds
 FEWEST_ROWS, MOST_ROWS = 5_000, 100_000  # looked at, if there are more
 SMALL_RIDGE = 1e-9  # of the largest eigenvalue, against columns that repeat each other
 
-Array = npt.NDArray[np.float64]
 Input = tuple[int, int]  # column, lag
 
 

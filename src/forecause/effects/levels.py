@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import stdtrit
 
+from forecause.arrays import Array, Mask, Single
 from forecause.data.panel import Scale
 from forecause.data.variables import Variables
 from forecause.data.windows import Windows, past_and_targets
@@ -16,10 +16,6 @@ from forecause.effects.intervals import LEVEL, Interval
 from forecause.regression.robust import hc3_fit
 
 MOST_WINDOWS = 20_000  # for the interval
-
-Array = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
-Single = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)

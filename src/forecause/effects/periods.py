@@ -6,15 +6,14 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from forecause.arrays import Floats, Mask
 from forecause.data.panel import Panel
 from forecause.errors import InputError
 from forecause.result import Result
 
-Mask = npt.NDArray[np.bool_]
-Time = npt.NDArray[Any]
+Time = Floats
 
 
 def data_of(found: Result) -> Panel:

@@ -8,21 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from forecause.arrays import Array, Floats, Index, Mask, Single
 from forecause.effects.answering import FARTHEST, noise_of
 from forecause.effects.levels import LevelChange
 from forecause.forecast.forecaster import Forecaster, roll
 from forecause.result import Result
 
 CASES = 1_000  # states of the data, with noise of their own, that a curved forecaster starts from
-
-Array = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
-Single = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +86,7 @@ class _Arms:
     model: Forecaster
     push: Raise
     past: Single  # (case, max_lag, column)
-    domain: npt.NDArray[np.int64] | None
+    domain: Index | None
     noise: Single  # (row after, case, column)
     plain: Single  # (case, row after, column), without the push
 
@@ -110,7 +105,7 @@ class _Arms:
             start = push.level.drawn_others(len(past), rng)
             past[:, -1, push.columns] = start
 
-        def follows(row: int, told: npt.NDArray[Any]) -> Single:
+        def follows(row: int, told: Floats) -> Single:
             following = _clipped(told + noise[row])
             if push.held and start is not None:
                 following[:, push.columns] = start
@@ -129,7 +124,7 @@ class _Arms:
             raised[:, -1, push.columns] = push.level.level
         first = (raised - self.past)[:, -1]
 
-        def follows(row: int, told: npt.NDArray[Any]) -> Single:
+        def follows(row: int, told: Floats) -> Single:
             following = _clipped(told + self.noise[row])
             following[:, still] = self.plain[:, row, still]
             if push.kept is not None:
@@ -141,5 +136,5 @@ class _Arms:
         return np.concatenate([first[:, None], other - self.plain], axis=1).astype(np.float64)
 
 
-def _clipped(values: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+def _clipped(values: Floats) -> Single:
     return np.nan_to_num(values).clip(-FARTHEST, FARTHEST).astype(np.float32)

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from forecause.arrays import Array, Mask
 from forecause.data.summary import Timing, delay_text
 from forecause.data.windows import Windows, past_and_targets
 from forecause.effects.answering import (
@@ -44,8 +44,6 @@ MOST_HORIZON = 500
 NORMAL_90 = 1.6449  # standard errors of a 90 % interval
 SHOWN = 6  # targets in a picture
 
-Array = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 GIVEN_GRAPH = "The bands take the graph as given: there are too few rows for a fit on all inputs."
 NO_BANDS = "The bands are unknown: the run's data is not where it was."

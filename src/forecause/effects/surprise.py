@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import chdtrc, log_ndtr, stdtr
 
+from forecause.arrays import Array, Mask
 from forecause.config.thresholds import thresholds
 from forecause.regression.least_squares import ridge
 from forecause.regression.sample import stretches
@@ -21,9 +21,6 @@ from forecause.regression.sample import stretches
 BLOCKS = 5  # of calm time, each left out once
 SMALL_RIDGE = 1e-4  # per row
 LARGEST = 300.0  # -log10 of the smallest p-value
-
-Array = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from forecause.arrays import Mask
+from forecause.arrays import Floats, Mask
 from forecause.data import Panel
 from forecause.edges.knowledge import Knowledge, Required, with_required
 from forecause.errors import InputError
@@ -83,7 +82,7 @@ class Links:
             links[i][j, -lag] = link
         return links
 
-    def completed(self, scores: npt.NDArray[Any], chosen: npt.NDArray[Any]) -> Mask:
+    def completed(self, scores: Floats, chosen: Floats) -> Mask:
         """The chosen edges that are allowed, and the required ones."""
         blank = empty_scores(self.variables, scores.shape[2] + self.first_lag - 1, self.first_lag)
         before = chosen.astype(bool) & self.allowed
@@ -94,7 +93,7 @@ class Links:
             after[:, :, 0] &= ~added.T
         return after
 
-    def directed(self, marks: npt.NDArray[Any]) -> npt.NDArray[np.str_]:
+    def directed(self, marks: Floats) -> npt.NDArray[np.str_]:
         """Marks (target, source, lag) in which a lag-0 pair points no forbidden way.
 
         A pair that the search left without direction, or turned, points the way that is allowed.
@@ -110,11 +109,11 @@ class Links:
 
 def graph_of(
     panel: Panel,
-    scores: npt.NDArray[Any],
-    chosen: npt.NDArray[Any],
+    scores: Floats,
+    chosen: Floats,
     *,
     first_lag: int = 1,
-    **details: npt.NDArray[Any],
+    **details: Floats,
 ) -> LaggedGraph:
     """A graph from arrays (target, source, lag); `details` become columns of the edge table."""
     blank = empty_scores(panel.coding.variables, scores.shape[2] + first_lag - 1, first_lag)

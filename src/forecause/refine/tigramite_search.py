@@ -14,8 +14,8 @@ from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from forecause.arrays import Floats
 from forecause.config.thresholds import thresholds
 from forecause.data import Panel
 from forecause.errors import InputError, MissingExtra
@@ -109,12 +109,12 @@ def partial_correlation(panel: Panel) -> Any:
     return load("tigramite.independence_tests.parcorr").ParCorr(verbosity=0)
 
 
-def by_target(matrix: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def by_target(matrix: Floats) -> Floats:
     """tigramite's (source, target, lag 0 ..) as (target, source, lag 0 ..)."""
     return matrix.transpose(1, 0, 2)
 
 
-def lagged(matrix: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def lagged(matrix: Floats) -> Floats:
     """tigramite's (source, target, lag 0 ..) as (target, source, lag 1 ..)."""
     return by_target(matrix)[:, :, 1:]
 

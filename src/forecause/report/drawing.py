@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
@@ -17,6 +16,7 @@ from matplotlib.path import Path
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import ScaledTranslation
 
+from forecause.arrays import Array, Mask
 from forecause.graph.edge_table import edge_records
 from forecause.graph.lagged import LaggedGraph
 from forecause.report.layout import WIDE, positions
@@ -281,7 +281,7 @@ def _marks(
     axes.add_collection(marks, autolim=False)
 
 
-def _mask(graph: LaggedGraph, like: LaggedGraph, values: xr.DataArray) -> npt.NDArray[np.bool_]:
+def _mask(graph: LaggedGraph, like: LaggedGraph, values: xr.DataArray) -> Mask:
     """Where among the candidates the edges of `graph` are, (target, source, lag)."""
     mask = np.zeros(values.shape, dtype=bool)
     place = {name: i for i, name in enumerate(like.variables)}
@@ -302,8 +302,8 @@ def _width(score: Any, top: float) -> float:
 
 def _arrow(
     axes: Axes,
-    start: npt.NDArray[np.float64],
-    end: npt.NDArray[np.float64],
+    start: Array,
+    end: Array,
     label: str,
     colour: str,
     width: float,
@@ -331,16 +331,14 @@ def _arrow(
     _label(axes, (start + end) / 4 + control / 2, label, colour)
 
 
-def _to_border(name: str, way: npt.NDArray[np.float64]) -> float:
+def _to_border(name: str, way: Array) -> float:
     """Points from the middle of a name's box to its border, about, along a way."""
     half_width, half_height = 2.7 * len(plain(name)) + 6, 10.0
     x, y = np.abs(way) / max(float(np.linalg.norm(way)), 1e-9)
     return min(half_width / max(x, 1e-9), half_height / max(y, 1e-9)) + 3
 
 
-def _loop(
-    axes: Axes, place: npt.NDArray[np.float64], label: str, colour: str, width: float, style: str
-) -> None:
+def _loop(axes: Axes, place: Array, label: str, colour: str, width: float, style: str) -> None:
     up = 1.0 if place[1] >= -1e-9 else -1.0
     corners = [(-0.05, 0.09 * up), (-0.2, 0.42 * up), (0.2, 0.42 * up), (0.05, 0.09 * up)]
     path = Path(np.add(place, corners), [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
@@ -359,7 +357,7 @@ def _loop(
     _label(axes, np.add(place, (0.0, 0.335 * up)), label, colour)
 
 
-def _label(axes: Axes, place: npt.NDArray[np.float64], label: str, colour: str) -> None:
+def _label(axes: Axes, place: Array, label: str, colour: str) -> None:
     box = {"boxstyle": "round,pad=0.2", "fc": "white", "ec": colour, "lw": 0.7}
     axes.text(
         float(place[0]),

@@ -13,8 +13,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from forecause.arrays import Array, Floats, Index
 from forecause.attribute.readouts import VariableRelevance
 from forecause.data.summary import timing
 from forecause.data.variables import Variables
@@ -38,9 +38,6 @@ QUANTILE_WINDOWS = 2000
 CURVE_WORK = 6e9  # multiplications that each kind of curve may cost: about a second
 
 Edge = tuple[int, int, int]  # source, target, lag
-Array = npt.NDArray[np.float64]
-Floats = npt.NDArray[Any]  # float32 as drawn, or float64
-Index = npt.NDArray[np.int64]
 
 
 def collect(run: Result, windows: Windows) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from forecause.arrays import Array, Floats, Index
 from forecause.data.panel import Panel
 from forecause.data.scratch import is_large
 from forecause.data.windows import Windows
@@ -20,7 +21,7 @@ MOST_DRAWN, MOST_CLOSE = 80_000, 30_000  # points of all variables together, as 
 TICKS = 5
 
 
-def course(panel: Panel, values: npt.NDArray[Any] | None = None) -> dict[str, Any]:
+def course(panel: Panel, values: Floats | None = None) -> dict[str, Any]:
     """All rows of every variable, or of other `values`, in at most COURSE_POINTS points each.
 
     Peaks are kept: long series become pairs (lowest, highest) of consecutive bins, in the order
@@ -53,7 +54,7 @@ def time_parts(panel: Panel) -> dict[str, Any]:
     }
 
 
-def stretch(windows: Windows, held_out: Windows) -> npt.NDArray[np.int64]:
+def stretch(windows: Windows, held_out: Windows) -> Index:
     """Indices into `held_out`: the last unbroken run of STRETCH_ROWS windows, or the longest."""
     cuts = np.flatnonzero(np.diff(held_out.rows) != 1) + 1
     runs = np.split(np.arange(len(held_out)), cuts)
@@ -82,7 +83,7 @@ def _label(panel: Panel, row: int) -> str:
     return f"{float(moment):g}"
 
 
-def _extremes(part: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def _extremes(part: Floats) -> Array:
     """Lowest and highest value of each column (2, variable), in the order they occur."""
     known = np.isfinite(part)
     low = np.where(known, part, np.inf).argmin(0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from forecause.arrays import Array, Index
 from forecause.graph.lagged import LaggedGraph
 
 CIRCLE = 14  # up to this many variables a circle reads best
@@ -14,8 +14,6 @@ GROUPED_FROM = 25  # with more variables, the matrix puts linked ones side by si
 ROUNDS, LEAST_ROUNDS = 120, 16  # of moving variables; each takes time by their squared number
 MANY = 500  # variables; with more there are fewer rounds
 WIDE = 1.45  # width over height of the picture
-
-Array = npt.NDArray[np.float64]
 
 
 def positions(graphs: Sequence[LaggedGraph]) -> Array:
@@ -84,7 +82,7 @@ def _circle(pull: Array) -> Array:
     return places[order] * [WIDE, 1.0]
 
 
-def _length(pull: Array, chords: Array, order: npt.NDArray[np.int64]) -> float:
+def _length(pull: Array, chords: Array, order: Index) -> float:
     return float((pull * chords[np.ix_(order, order)]).sum())
 
 

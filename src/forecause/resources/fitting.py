@@ -7,9 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
+from forecause.arrays import Index
 from forecause.config import Config
 from forecause.config.thresholds import thresholds
 from forecause.data.windows import Windows
@@ -46,13 +44,17 @@ def fit_all(
     """The forecaster, those of the parts of a cross-fit, and its refits if these are its tests."""
     folds = refit_folds(windows) if is_tested_by_refits(config) else []
     learned = [windows.at(fold.train) for fold in folds]
-    count = config.forecasting.cross_fit
+    count, spec = config.forecasting.cross_fit, config.spec
     if can_run_remotely(config, windows) and count + len(folds):
         pieces = [*parts_of(windows, count), *learned]
         fitted, others = fit_together(fit, windows, pieces, config.forecasting.held_out)
     else:
         fitted = fit(windows, progress=progress)
-        others = fit_cross(fit, windows, config, workers, progress)
+        if spec is not None and spec.instant and workers.ray is None:
+            workers = LOCAL  # the fit is over before a process has started
+        parts = fit_parts(fit, windows, count, progress, workers)
+        # other processes hand their parts back on the processor
+        others = [part.to(config.run.device) for part in parts]
         others += [fit(part, progress=progress).forecaster for part in learned]
     parts, own = others[:count], others[count:]
     return fitted, parts, Refits.of(windows, folds, own) if folds else None
@@ -67,25 +69,10 @@ def is_tested_by_refits(config: Config) -> bool:
     return config.spec is not None and not config.spec.adds_up and config.edges.tested
 
 
-def fit_cross(
-    fit: Fit, windows: Windows, config: Config, workers: Workers, progress: Progress
-) -> list[Forecaster]:
-    """Forecasters of disjoint parts of time, where cross-fitting is asked for."""
-    spec = config.spec
-    if spec is not None and spec.instant and workers.ray is None:
-        workers = LOCAL  # the fit is over before a process has started
-    parts = fit_parts(fit, windows, config.forecasting.cross_fit, progress, workers)
-    # other processes hand their parts back without it
-    return [part.to(config.run.device) for part in parts]
-
-
 def fit_parts(
     fit: Fit, windows: Windows, count: int, progress: Progress = QUIET, workers: Workers = LOCAL
 ) -> list[Forecaster]:
-    """The forecasters of `count` interleaved parts of the windows.
-
-    Those that other processes fitted are on the processor, wherever they were fitted.
-    """
+    """The forecasters of `count` interleaved parts of the windows."""
     parts = parts_of(windows, count)
     if workers.here or not parts:
         return [fit(part, progress=progress).forecaster for part in parts]
@@ -138,14 +125,14 @@ def fit_together(
     return fitted, list(forecasters[1:])
 
 
-def _remote_fit(common: tuple[Fit, Windows], rows: npt.NDArray[np.int64]) -> tuple[Any, ...]:
+def _remote_fit(common: tuple[Fit, Windows], rows: Index) -> tuple[Any, ...]:
     """What is fitted, without the windows, which the caller has."""
     fit, windows = common
     found = fit(replace(windows, rows=rows), progress=QUIET)
     return found.forecaster.picklable(), found.losses, found.nll, found.joint
 
 
-def _fit_rows(fit: Fit, windows: Windows, rows: npt.NDArray[np.int64]) -> Forecaster:
+def _fit_rows(fit: Fit, windows: Windows, rows: Index) -> Forecaster:
     return fit(replace(windows, rows=rows), progress=QUIET).forecaster.picklable()
 
 
