@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -22,46 +22,47 @@ from forecause.forecast.forecaster import PLAIN, FitData, Forecaster, Forecaster
 MOST_LEARNED_WINDOWS = 50_000
 
 
-class Adapter(Protocol):
+class Adapter:
     """How a kind of foreign model is fitted and asked."""
-
-    can_be_refitted: bool
-
-    def fit(self, past: Floats, target: Floats, seed: int) -> Any:
-        """A new fitted model; past (window, lag, variable), target (window, variable)."""
-
-    def predict(self, fitted: Any, past: Floats) -> Floats:
-        """Forecasts (window, variable)."""
-
-    def importances(self, fitted: Any) -> Array | None:
-        """The model's own (target, lag * variable), the oldest lag first, if it has any."""
-
-
-class Functions:
-    """A pair of functions: fit(past, target) gives a model, predict(model, past) its forecasts."""
 
     can_be_refitted = True
 
-    def __init__(self, fit: Callable[..., Any], predict: Callable[..., Any]) -> None:
-        self._fit, self._predict = fit, predict
-
     def fit(self, past: Floats, target: Floats, seed: int) -> Any:
-        return self._fit(past, target)
+        """A new fitted model; past (window, lag, variable), target (window, variable)."""
+        raise NotImplementedError
 
     def predict(self, fitted: Any, past: Floats) -> Floats:
-        return np.asarray(self._predict(fitted, past))
+        """Forecasts (window, variable)."""
+        raise NotImplementedError
 
     def importances(self, fitted: Any) -> Array | None:
+        """The model's own (target, lag * variable), the oldest lag first, if it has any."""
         return None
 
 
-class Regressors:
+class Functions(Adapter):
+    """A pair of functions: fit(past, target) gives a model, predict(model, past) its forecasts.
+
+    Without `fit` it is a model that cannot be fitted again, which sees the data's own units.
+    """
+
+    def __init__(self, fit: Callable[..., Any] | None, predict: Callable[..., Any]) -> None:
+        self._fit, self._predict = fit, predict
+        self.can_be_refitted = fit is not None
+
+    def fit(self, past: Floats, target: Floats, seed: int) -> Any:
+        return None if self._fit is None else self._fit(past, target)
+
+    def predict(self, fitted: Any, past: Floats) -> Floats:
+        given = (past,) if self._fit is None else (fitted, past)
+        return np.asarray(self._predict(*given))
+
+
+class Regressors(Adapter):
     """A regressor or pipeline with scikit-learn's `fit` and `predict`; a copy for every target.
 
     One that only takes all targets together, such as MultiOutputRegressor, is fitted once.
     """
-
-    can_be_refitted = True
 
     def __init__(self, model: Any) -> None:
         if isinstance(model, type):
@@ -95,52 +96,22 @@ class Regressors:
         return np.array(found, dtype=np.float64) if is_known else None
 
 
-class Fixed:
-    """A model that forecasts and cannot be fitted again; it sees the data's own units."""
-
-    can_be_refitted = False
-
-    def __init__(self, predict: Callable[..., Any]) -> None:
-        self._predict = predict
-
-    def fit(self, past: Floats, target: Floats, seed: int) -> None:
-        return None
-
-    def predict(self, fitted: Any, past: Floats) -> Floats:
-        return np.asarray(self._predict(past))
-
-    def importances(self, fitted: Any) -> Array | None:
-        return None
-
-
 def adapter_of(model: Any, fit: Any = None, predict: Any = None) -> Adapter:
     """Who fits and asks a model, or an InputError that says what is understood."""
-    if fit is not None and predict is not None and model is None:
+    if predict is not None and model is None:
         return Functions(fit, predict)
-    if predict is not None and fit is None and model is None:
-        return Fixed(predict)
     home = type(model).__module__.split(".")[0]
+    if home in ("darts", "neuralforecast", "sktime"):
+        from forecause.forecast import foreign_libraries
+
+        return foreign_libraries.ADAPTERS[home](model)
     torch = sys.modules.get("torch")
-    if home == "darts":  # other libraries are imported when their model is here
-        from forecause.forecast.foreign_darts import DartsModel
-
-        return DartsModel(model)
-    if home == "sktime":
-        from forecause.forecast.foreign_sktime import SktimeReduction
-
-        return SktimeReduction(model)
-    if home == "neuralforecast":
-        from forecause.forecast.foreign_neuralforecast import NeuralForecastModel
-
-        return NeuralForecastModel(model)
     if torch is not None and isinstance(model, torch.nn.Module) and not hasattr(model, "predict"):
         from forecause.networks.foreign_module import Module
 
         return Module(model)
-    if hasattr(model, "fit") and hasattr(model, "predict"):
-        return Regressors(model)
     if hasattr(model, "predict"):
-        return Fixed(model.predict)
+        return Regressors(model) if hasattr(model, "fit") else Functions(None, model.predict)
     raise InputError(
         "A foreign forecaster is a regressor with fit and predict, a torch module that maps "
         "(window, lag, variable) to (window, variable), a model of darts, neuralforecast or "
@@ -253,11 +224,10 @@ class ForeignModel(Forecaster):
             )
 
 
-def _own_importances(model: Any) -> Any:
+def _own_importances(model: Any) -> Array | None:
     """`feature_importances_`, or the size of `coef_`, of a regressor or of a pipeline's last."""
-    last = _last(model)
     for name in ("feature_importances_", "coef_"):
-        values = getattr(last, name, None)
+        values = getattr(_last(model), name, None)
         if values is not None:
             return np.abs(np.asarray(values, dtype=np.float64)).ravel()
     return None

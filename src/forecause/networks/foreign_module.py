@@ -10,6 +10,7 @@ from torch import nn
 
 from forecause.arrays import Floats
 from forecause.errors import InputError
+from forecause.forecast.foreign import Adapter
 from forecause.networks.network import seeded
 
 STEPS, BATCH, RATE = 1_500, 256, 3e-3
@@ -17,10 +18,8 @@ LOOK_EVERY, PATIENCE = 50, 6  # looks without a gain, after which training stops
 HELD_OUT = 0.1  # of the windows, the last: they decide when to stop
 
 
-class Module:
+class Module(Adapter):
     """A fresh copy of the module, its parameters drawn anew, for every fit."""
-
-    can_be_refitted = True
 
     def __init__(self, module: nn.Module) -> None:
         self.module = module
@@ -46,9 +45,6 @@ class Module:
     def predict(self, fitted: nn.Module, past: Floats) -> Floats:
         with torch.no_grad():
             return np.asarray(fitted(torch.as_tensor(past, dtype=torch.float32)).numpy())
-
-    def importances(self, fitted: nn.Module) -> None:
-        return None
 
 
 def _trained(model: nn.Module, past: torch.Tensor, target: torch.Tensor, seed: int) -> nn.Module:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import chdtrc
 
-from forecause.arrays import Array, Index, Mask, Single
+from forecause.arrays import Array, Index, Mask
 from forecause.config.thresholds import thresholds
 from forecause.forecast.dictionary_search import (
     AdditiveModels,
@@ -33,8 +33,6 @@ from forecause.regression.scan import WAVE_RATES, InputGroups
 from forecause.work_sharing import parallel_map
 
 MOST_WAVE_ROWS = 4000  # that waves are looked for in
-
-Verdict = Literal["learner", "closed form", "both"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,40 +60,38 @@ class LearnedEvidence:
     def plain_errors(self, inputs: Array, targets: Array) -> Array:
         """(row, target) errors of the models before the extra scans, on rows that they did not
         learn from."""
-        errors = np.zeros_like(targets)
-        for fold, fit in zip(self.folds, self.fits, strict=True):
-            forecasts = [model.predict(inputs[fold.test]) for model in fit.plain]
-            errors[fold.test] = targets[fold.test] - np.stack(forecasts, axis=1)
-        return errors
+        forecasts = [
+            np.stack([model.predict(inputs[fold.test]) for model in fit.plain], axis=1)
+            for fold, fit in zip(self.folds, self.fits, strict=True)
+        ]
+        return _left_out(targets, self.folds, forecasts)
 
     @property
-    def verdicts(self) -> list[Verdict]:
-        """Which p-values decide about each target."""
-        clear, verdicts = thresholds().tests.clear_gain, list[Verdict]()
-        for gain, rich in zip(self.gain, self.is_rich, strict=True):
-            verdicts.append("closed form" if not rich else "learner" if gain > clear else "both")
-        return verdicts
+    def verdicts(self) -> npt.NDArray[np.str_]:
+        """Which p-values decide about each target: "learner", "closed form" or "both"."""
+        of_rich = np.where(self.gain > thresholds().tests.clear_gain, "learner", "both")
+        return np.where(self.is_rich, of_rich, "closed form")
 
     def decided_by(self, target: int, closed_form: str) -> str:
         """What a target keeps, given the closed form that it would keep without a learner."""
         verdict = self.verdicts[target]
-        if verdict == "closed form":
-            return closed_form
-        kinds = [kind for fit in self.fits for kind in _kinds(fit.predictors[target])]
-        learner = " + ".join(kind for kind in ("dictionary", "trees") if kind in kinds)
-        return learner if verdict == "learner" else f"{closed_form} + {learner}"
+        parts = [part for fit in self.fits for part in _parts(fit.predictors[target])]
+        are_trees = {isinstance(part, BoostedTrees) for part in parts}
+        kinds = [
+            kind
+            for kind, is_tree in (("dictionary", False), ("trees", True))
+            if is_tree in are_trees
+        ]
+        before = [] if verdict == "learner" else [closed_form]
+        return closed_form if verdict == "closed form" else " + ".join(before + kinds)
 
     def p_values(self, closed_form: Array) -> Array:
         """(target, group), given those of the closed-form tests."""
-        result = closed_form.copy()
-        for target, verdict in enumerate(self.verdicts):
-            own = self.evidence.p_values[target]
-            if verdict == "learner":
-                result[target] = own
-            elif verdict == "both":
-                result[target] = combined_p_values(own, closed_form[target])
-            if (self.waves[target] < 1).any():
-                result[target] = combined_p_values(result[target], self.waves[target])
+        own, verdicts = self.evidence.p_values, self.verdicts[:, None]
+        both = np.where(verdicts == "both", combined_p_values(own, closed_form), closed_form)
+        result = np.where(verdicts == "learner", own, both)
+        has_wave = (self.waves < 1).any(1, keepdims=True)
+        result = np.where(has_wave, combined_p_values(result, self.waves), result)
         return np.where(np.isnan(closed_form), np.nan, result)
 
 
@@ -119,14 +115,21 @@ def learned_evidence(
     predictors = [fit.predictors for fit in fits]
     is_rich = np.array([any(map(_is_rich, pair)) for pair in zip(*predictors, strict=True)])
     evidence = candidate_evidence(inputs, targets, folds, predictors, candidates, is_rich)
-    additive_errors = np.zeros_like(targets)
-    for fold, fit in zip(folds, fits, strict=True):
-        additive_errors[fold.test] = targets[fold.test] - fit.additive.predict(inputs[fold.test])
+    simpler = [fit.additive.predict(inputs[f.test]) for f, fit in zip(folds, fits, strict=True)]
+    additive_errors = _left_out(targets, folds, simpler)
     waves = wave_p_values(inputs, evidence.errors, candidates)
     gain = gain_over_blocks(additive_errors**2, evidence.errors**2)
     return LearnedEvidence(
         folds, fits, evidence, waves, additive_errors, targets.var(0), gain, is_rich
     )
+
+
+def _left_out(targets: Array, folds: Sequence[Fold], forecasts: Sequence[Array]) -> Array:
+    """Errors (row, target) of forecasts of every fold's test rows."""
+    errors = np.zeros_like(targets)
+    for fold, forecast in zip(folds, forecasts, strict=True):
+        errors[fold.test] = targets[fold.test] - forecast
+    return errors
 
 
 def _fit_to(common: tuple[Array, Array, InputGroups, Sequence[Index]], rows: Index) -> FoldFits:
@@ -141,9 +144,7 @@ def _fit_to(common: tuple[Array, Array, InputGroups, Sequence[Index]], rows: Ind
     extended = search.models()
     predictors = _stacked(extended, inputs, targets)
     before = list(predictors)  # the extra scans
-    changed = [
-        t for t, (old, new) in enumerate(zip(plain, extended, strict=True)) if new is not old
-    ]
+    changed = [t for t, new in enumerate(extended) if new is not plain[t]]
     again = _stacked([plain[t] for t in changed], inputs, targets[:, changed])
     for target, predictor in zip(changed, again, strict=True):
         before[target] = predictor
@@ -164,11 +165,9 @@ def _is_rich(predictor: Predictor) -> bool:
     return not isinstance(predictor, DictionaryFit) or bool(predictor.atoms)
 
 
-def _kinds(predictor: Predictor) -> list[str]:
-    """The forecasters that a predictor is made of."""
-    if isinstance(predictor, Stack):
-        return [kind for part in predictor.parts for kind in _kinds(part)]
-    return ["trees" if isinstance(predictor, BoostedTrees) else "dictionary"]
+def _parts(predictor: Predictor) -> Sequence[Predictor]:
+    """What a predictor is made of."""
+    return predictor.parts if isinstance(predictor, Stack) else [predictor]
 
 
 def combined_p_values(*p_values: Array) -> Array:
@@ -252,16 +251,10 @@ def _largest_statistics(inputs: Array, errors: Array) -> Array:
     squares = e * e
     largest = np.zeros((e.shape[1], x.shape[1]))
     for rate in WAVE_RATES:
-        sine, cosine = (
-            _centred(np.sin(np.float32(rate) * x)),
-            _centred(np.cos(np.float32(rate) * x)),
-        )
+        waves = (wave(np.float32(rate) * x) for wave in (np.sin, np.cos))
+        sine, cosine = (wave - wave.mean(0) for wave in waves)
         s, c = e.T @ sine, e.T @ cosine  # (target, input)
         ss, cc, sc = squares.T @ sine**2, squares.T @ cosine**2, squares.T @ (sine * cosine)
         determinant = np.maximum(ss * cc - sc * sc, 1e-6 * ss * cc + 1e-9)
         largest = np.maximum(largest, (s * s * cc - 2 * s * c * sc + c * c * ss) / determinant)
     return largest
-
-
-def _centred(values: Single) -> Single:
-    return np.asarray(values - values.mean(0))

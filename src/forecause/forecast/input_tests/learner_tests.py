@@ -8,18 +8,13 @@ both tests count.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 
 from forecause.arrays import Array, Index, Mask
 from forecause.config.thresholds import thresholds
 from forecause.data.windows import Windows
 from forecause.forecast.forecaster import ENOUGH_WINDOWS
-from forecause.forecast.input_tests.learned_evidence import (
-    LearnedEvidence,
-    learned_evidence,
-)
+from forecause.forecast.input_tests.learned_evidence import learned_evidence
 from forecause.forecast.input_tests.misfit import Layout, Misfit
 from forecause.forecast.input_tests.projected_covariance import Fold
 from forecause.forecast.input_tests.protocol import (
@@ -43,20 +38,39 @@ def with_learners(request: TestRequest, closed: InputTests) -> InputTests:
     share of its target's relevance that an edge must have, and `doubtful` marks edges that may be
     there only because the learner misses something.
     """
-    windows = request.windows
-    data = TestedWindows.of(windows.thin(int(ENOUGH_WINDOWS * request.effort)))
+    data = TestedWindows.of(request.windows.thin(int(ENOUGH_WINDOWS * request.effort)))
     parts = _parts(request, data)
     if not parts:
         return closed
-    combined = _Combined.of(closed)
+    p_values, stability = by_group(closed.p_value), by_group(closed.stability)
+    decided_by = list(closed.decided_by)
     for part in parts:
-        combined.take_p_values(part)
-    passes = by_group(link_q_values(data.by_lag(combined.p_values))) <= request.fdr_if_weak
-    tested = max(int(np.isfinite(combined.p_values).sum()), 1)
-    level = request.fdr_if_weak * int(passes.sum()) / tested
+        p_values[part.at] = part.learned.p_values(p_values[part.at])
+        for target, variable in enumerate(part.variables.tolist()):
+            decided_by[variable] = part.learned.decided_by(target, decided_by[variable])
+    passes = by_group(link_q_values(data.by_lag(p_values))) <= request.fdr_if_weak
+    level = request.fdr_if_weak * int(passes.sum()) / max(int(np.isfinite(p_values).sum()), 1)
+    relevance = np.full(p_values.shape, np.nan)  # where gradients tell
+    least_share = np.full(p_values.shape, thresholds().edges.least_share)
+    doubtful = np.zeros(p_values.shape, dtype=bool)
     for part in parts:
-        combined.take_details(part, level, passes)
-    return replace(combined.input_tests(data), products=closed.products)
+        verdicts = np.array(part.learned.verdicts)[:, None]
+        own = part.learned.evidence.stability(level, DRAWS, np.random.default_rng(0))
+        before = stability[part.at]
+        joined = np.where(verdicts == "both", np.maximum(own, before), before)
+        stability[part.at] = np.where(verdicts == "learner", own, joined)
+        relevance[part.at] = np.where(verdicts == "learner", part.energies(), np.nan)
+        least_share[part.at] = part.least_shares()
+        doubtful[part.at] = part.doubtful(passes[part.at])
+    return InputTests(
+        data.by_lag(p_values),
+        data.by_lag(stability),
+        tuple(decided_by),
+        data.by_lag(relevance),
+        data.by_lag(least_share),
+        data.by_lag(doubtful),
+        closed.products,
+    )
 
 
 def _parts(request: TestRequest, data: TestedWindows) -> list[_Part]:
@@ -97,13 +111,14 @@ class _Part:
         self, data: TestedWindows, targets: Array, variables: Index, groups: Index
     ) -> None:
         """Targets (row, target) are these variables; groups (own,) number the inputs among all."""
-        self.data, self.targets, self.variables, self.groups = data, targets, variables, groups
+        self.data, self.targets, self.variables = data, targets, variables
+        self.at = np.ix_(variables, groups)  # what is told of them, among (target, group) of all
         size = int(max(data.variable.max(), variables.max())) + 1
         place = -1 - np.arange(size)  # of what is no target: any number below zero
         place[variables] = np.arange(len(variables))
         self.layout = Layout(place[data.variable], data.lag)
         own_lags = [self.layout.own(t) for t in range(len(variables))]
-        self.learned: LearnedEvidence = learned_evidence(
+        self.learned = learned_evidence(
             data.inputs, targets, data.groups, own_lags, data.rows, data.past_shape[0]
         )
 
@@ -142,7 +157,7 @@ class _Part:
         bounds = thresholds().edges
         is_nearly_known = self.known > bounds.nearly_known
         least = np.where(is_nearly_known, bounds.least_share_nearly_known, bounds.least_share)
-        is_judged = np.array([verdict == "learner" for verdict in learned.verdicts])
+        is_judged = np.array(learned.verdicts) == "learner"
         # of those that both decide
         usual = np.where(share > bounds.least_share, 0.0, bounds.least_share)
         shares = np.where(is_judged[:, None], least[:, None], usual)
@@ -158,9 +173,7 @@ class _Part:
         errors, simpler = learned.evidence.errors, learned.additive_errors
         share = 1 - thresholds().tests.least_learner_gain
         much_better = (errors**2).mean(0) < share * (simpler**2).mean(0)
-        if not any(
-            v == "learner" and m for v, m in zip(learned.verdicts, much_better, strict=True)
-        ):
+        if not (much_better & (np.array(learned.verdicts) == "learner")).any():
             return np.zeros_like(edges)
         plain = learned.plain_errors(data.inputs, self.targets)
         kept = np.unique(np.linspace(0, len(errors) - 1, MOST_DOUBTED).astype(np.int64))
@@ -183,54 +196,3 @@ def _thinned(fold: Fold, kept: Index) -> Fold:
     """The fold of some rows alone, renumbered."""
     learned, tested = (np.flatnonzero(np.isin(kept, part)) for part in (fold.train, fold.test))
     return Fold(learned.astype(np.int64), tested.astype(np.int64))
-
-
-@dataclass(eq=False)
-class _Combined:
-    """What closed forms and learners say together, (target, group)."""
-
-    p_values: Array
-    stability: Array
-    decided_by: list[str]
-    relevance: Array  # NaN where gradients tell
-    least_share: Array
-    doubtful: Mask
-
-    @classmethod
-    def of(cls, closed: InputTests) -> _Combined:
-        p_values, stability = by_group(closed.p_value), by_group(closed.stability)
-        unread = np.full(p_values.shape, np.nan)
-        usual = np.full(p_values.shape, thresholds().edges.least_share)
-        doubtful = np.zeros(p_values.shape, dtype=bool)
-        return cls(p_values, stability, list(closed.decided_by), unread, usual, doubtful)
-
-    def take_p_values(self, part: _Part) -> None:
-        at = np.ix_(part.variables, part.groups)
-        self.p_values[at] = part.learned.p_values(self.p_values[at])
-        for place, variable in enumerate(part.variables.tolist()):
-            before = self.decided_by[variable]
-            self.decided_by[variable] = part.learned.decided_by(place, before)
-
-    def take_details(self, part: _Part, level: float, edges: Mask) -> None:
-        at = np.ix_(part.variables, part.groups)
-        own = part.learned.evidence.stability(level, DRAWS, np.random.default_rng(0))
-        energies, relevance, stability = part.energies(), self.relevance[at], self.stability[at]
-        for target, verdict in enumerate(part.learned.verdicts):
-            if verdict == "learner":
-                stability[target], relevance[target] = own[target], energies[target]
-            elif verdict == "both":
-                stability[target] = np.maximum(own[target], stability[target])
-        self.stability[at], self.relevance[at] = stability, relevance
-        self.least_share[at] = part.least_shares()
-        self.doubtful[at] = part.doubtful(edges[at])
-
-    def input_tests(self, data: TestedWindows) -> InputTests:
-        """All of it over (target, source, lag)."""
-        return InputTests(
-            data.by_lag(self.p_values),
-            data.by_lag(self.stability),
-            tuple(self.decided_by),
-            data.by_lag(self.relevance),
-            data.by_lag(self.least_share),
-            data.by_lag(self.doubtful),
-        )
