@@ -30,3 +30,53 @@ def test_no_row_reaches_over_a_gap_or_a_missing_value():
     missing[200:203, 1] = np.nan
     one, other = (Autoregression.fitted(parts, 1) for parts in (gap, [missing]))
     np.testing.assert_allclose(one.weights, other.weights, rtol=0.02, atol=1e-6)
+
+
+def seasonal(rows, period=6):
+    """One variable that repeats itself after so many rows, so that all lags are wanted."""
+    rng = np.random.default_rng(1)
+    found = rng.normal(size=(rows, 1))
+    for t in range(period, rows):
+        found[t] = found[t - period] + 0.001 * rng.normal()
+    return found
+
+
+def order_of(*stretches, most=8):
+    return len(Autoregression.fitted(list(stretches), most).weights)
+
+
+def test_no_more_lags_are_tried_than_rows_terms_and_stretches_allow(monkeypatch):
+    assert order_of(seasonal(200)) >= 6
+    assert order_of(seasonal(200), most=5) <= 5
+    assert order_of(seasonal(18)) == 6  # three rows for each term
+    assert order_of(seasonal(17)) <= 5
+    short = seasonal(130).reshape(-1, 13, 1)
+    assert order_of(*short) == 6  # half of the longest stretch
+    assert order_of(*short[:, :11]) <= 5
+    monkeypatch.setattr("forecause.regression.autoregression.MOST_TERMS", 5)
+    assert order_of(seasonal(200)) <= 5
+    assert order_of(np.ones((4, 2))) == 1
+
+
+def test_the_last_rows_are_learned_from(monkeypatch):
+    known = values(400)
+    known[:200] *= 3.0
+    monkeypatch.setattr("forecause.regression.autoregression.MOST_ROWS", 150)
+    found, expected = (Autoregression.fitted([part], 1) for part in (known, known[-151:]))
+    np.testing.assert_allclose(found.weights, expected.weights, rtol=1e-4, atol=1e-9)
+
+
+def test_before_a_short_history_stands_its_first_row():
+    model = Autoregression.fitted([values()], 3)
+    history = values()[:2]
+    longer = np.concatenate([history[:1], history])
+    np.testing.assert_allclose(model.path(history, 5), model.path(longer, 5))
+    assert model.path(history, 5).shape == (5, 3)
+
+
+def test_what_never_varies_is_forecast_as_it_is():
+    known = values()
+    known[:, 1] = 7.0
+    ahead = Autoregression.fitted([known], 2).path(known, 4)
+    np.testing.assert_allclose(ahead[:, 1], 7.0)
+    assert np.isfinite(ahead).all()

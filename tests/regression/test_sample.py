@@ -3,6 +3,7 @@
 import numpy as np
 
 from forecause.data.windows import early_and_late, sample_of
+from forecause.regression.sample import Design, Sample, pieces, stretches
 
 
 def test_rows_are_the_windows_in_order(chain_windows):
@@ -43,3 +44,26 @@ def test_fewer_windows_are_always_the_same_ones(chain_windows):
     sample = sample_of(chain_windows)
     once, again = (next(sample.at_most(100).batches(10_000)) for _ in range(2))
     np.testing.assert_array_equal(np.asarray(once), np.asarray(again))
+
+
+def test_pieces_and_stretches_follow_each_other_and_leave_nothing_out():
+    rows = np.arange(11)
+    assert [piece.tolist() for piece in pieces(rows, 4)] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10]]
+    assert [rows[part].size for part in stretches(11)] == [2, 2, 2, 2, 3]
+    assert np.concatenate([rows[part] for part in stretches(11, 3)]).tolist() == rows.tolist()
+
+
+def test_of_every_piece_at_least_one_window_is_drawn_and_none_twice():
+    parts = tuple(np.arange(n, dtype=np.float32)[:, None] for n in (1, 100))
+    few = Sample(parts, 1).at_most(10)
+    assert [len(part) for part in few.rows] == [1, 10]
+    assert len(np.unique(few.rows[1])) == 10
+    assert len(Sample(parts, 1).at_most(101)) == 101
+
+
+def test_a_design_takes_its_places_and_is_as_wide_as_its_last_feature():
+    groups = [np.array([0, 4]), np.array([], dtype=int), np.array([2])]
+    looked = Design(np.array([2, 0]), lambda values: values * 10, groups, np.arange(3))
+    rows = np.arange(8, dtype=np.float32).reshape(2, 4)
+    assert looked.features(rows).tolist() == [[20, 0], [60, 40]]
+    assert looked.width == 5

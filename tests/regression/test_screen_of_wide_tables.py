@@ -2,10 +2,20 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import Ridge
 
 import forecause as fc
+from forecause.config.thresholds import THRESHOLDS
 from forecause.regression import screen
-from forecause.regression.screen import SCREENED, Screened, chosen_moments, screened_inputs
+from forecause.regression.screen import (
+    SCREENED,
+    Screened,
+    chosen_moments,
+    inputs_at_once,
+    is_wide,
+    residual_of_chosen,
+    screened_inputs,
+)
 
 WINDOWS, INPUTS = 600, 300
 
@@ -82,3 +92,71 @@ def test_more_inputs_than_windows_are_no_longer_refused():
     edges = set(zip(run.graph.edges["source"], run.graph.edges["target"], strict=True))
     assert ("v9", "v3") in edges
     assert len(edges) <= 5
+
+
+def test_a_table_is_wide_if_it_is_too_large_or_too_short_for_its_inputs():
+    bounds = THRESHOLDS.search
+    assert not is_wide(screen.WIDE, 10**9)
+    assert is_wide(screen.WIDE + 1, 10**9)
+    few, enough = bounds.short_and_wide, int(bounds.windows_per_input * (bounds.short_and_wide + 1))
+    assert not is_wide(few, 1)
+    assert is_wide(few + 1, enough - 1)
+    assert not is_wide(few + 1, enough + 1)
+    assert inputs_at_once(few + 1, enough - 1) == min(few + 1, SCREENED)
+    assert inputs_at_once(5, 10) == 5
+
+
+def test_an_input_is_taken_from_a_score_on_that_chance_seldom_reaches(past):
+    margin = THRESHOLDS.search.screen_margin
+    least = (np.sqrt(2 * np.log(INPUTS)) - margin) / np.sqrt(WINDOWS)
+    own = past[:, 50].astype(float)
+    rest = noise(1).astype(float)[:, 0]
+    rest -= rest.mean()
+    design = np.column_stack([np.ones(WINDOWS), past[:, [50, 0]]])
+    rest -= design @ np.linalg.lstsq(design, rest, rcond=None)[0]
+    own /= np.linalg.norm(own)
+    rest /= np.linalg.norm(rest)
+    for factor, is_taken in ((1.1, True), (0.9, False)):
+        correlation = factor * least
+        target = correlation * own + np.sqrt(1 - correlation**2) * rest
+        (found,) = taken(screened_inputs(past, 1000 * target[:, None], np.array([0])))
+        assert (50 in found) == is_taken
+
+
+def test_the_inputs_that_are_not_taken_count_as_zeros(past):
+    inputs = np.array([[3, 5], [4, 6]])
+    chosen = Screened(inputs, np.array([[True, False], [True, True]]))
+    values = chosen.values(past, np.array([0, 1]))
+    np.testing.assert_array_equal(values[0, :, 0], past[:, 3])
+    assert not values[0, :, 1].any()
+    np.testing.assert_array_equal(values[1, :, 1], past[:, 6])
+    assert np.argwhere(chosen.mask(8)).tolist() == [[0, 3], [1, 4], [1, 6]]
+
+
+@pytest.mark.parametrize("numbers", [8_000_000, 1])
+def test_what_the_chosen_leave_is_what_ridge_leaves(past, monkeypatch, numbers):
+    monkeypatch.setattr(screen, "NUMBERS", numbers)
+    inputs = np.array([[3, 5], [4, 6], [7, 8]])
+    chosen = Screened(inputs, np.array([[True, True], [True, True], [True, False]]))
+    targets = past[:, [3, 4, 7]] + noise(3)
+    targets -= targets.mean(0)
+    found = residual_of_chosen(past, targets, chosen)
+    alone = chosen_moments(past, targets, chosen)
+    np.testing.assert_array_equal(alone.count, WINDOWS)
+    for target, own in enumerate(([3, 5], [4, 6], [7])):
+        features = past[:, own].astype(float)
+        fit = Ridge(alpha=screen.RIDGE * WINDOWS).fit(features, targets[:, target])
+        expected = targets[:, target] - fit.predict(features)
+        np.testing.assert_allclose(found[:, target], expected, atol=1e-4)
+        np.testing.assert_allclose(alone.square[target], np.square(targets[:, target]).sum())
+
+
+def test_each_round_takes_the_inputs_with_the_largest_scores_once(past):
+    scores = np.array([[0.1, 0.9, 0.5, 0.7], [0.8, 0.2, 0.3, 0.6]], dtype=np.float32)
+    assert screen._largest(scores, 2).tolist() == [[1, 3], [0, 3]]
+    found = screened_inputs(past, past[:, :1] + noise(1), np.array([5]))
+    assert found.inputs.shape == (1, SCREENED)
+    assert len(set(found.inputs[0].tolist())) == SCREENED
+    assert found.inputs[0, 0] == 5
+    assert found.taken[0, 0]
+    assert found.inputs[0, 1] == 0

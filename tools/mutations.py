@@ -1,0 +1,167 @@
+"""The changes that `tools/mutants.py` makes: one comparison, sign, operator, number or call.
+
+Places that are only said are left alone: types, messages, reports of progress, constants of a
+module.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "forecause"
+SWAPS: dict[type[ast.AST], tuple[type[ast.AST], ...]] = {
+    ast.Lt: (ast.LtE, ast.GtE),
+    ast.LtE: (ast.Lt, ast.Gt),
+    ast.Gt: (ast.GtE, ast.LtE),
+    ast.GtE: (ast.Gt, ast.Lt),
+    ast.Eq: (ast.NotEq,),
+    ast.NotEq: (ast.Eq,),
+    ast.In: (ast.NotIn,),
+    ast.NotIn: (ast.In,),
+    ast.Is: (ast.IsNot,),
+    ast.IsNot: (ast.Is,),
+    ast.And: (ast.Or,),
+    ast.Or: (ast.And,),
+    ast.Add: (ast.Sub,),
+    ast.Sub: (ast.Add,),
+    ast.Mult: (ast.Div,),
+    ast.Div: (ast.Mult,),
+    ast.BitAnd: (ast.BitOr,),
+    ast.BitOr: (ast.BitAnd,),
+}
+NAMES = {"max": "min", "min": "max", "maximum": "minimum", "minimum": "maximum"}
+NAMES |= {"any": "all", "all": "any", "nanmax": "nanmin", "nanmin": "nanmax"}
+DROPPED = ("abs", "sorted", "default_rng")  # abs(x) -> x, sorted(x) -> x, a seed -> none
+SAID = ("step", "warn", "field", "Field")  # calls whose arguments change no result
+SAME = {  # (file, line, change) that does nothing, and why
+    (
+        "regression/robust.py",
+        "beta = coefficients[: groups * size].T.reshape(-1, groups, size)",
+        "1 -> 2",
+    ): "NumPy takes any negative number for the length that it is to find",
+    (
+        "edges/certainty.py",
+        "return windows.at(np.flatnonzero(largest <= np.quantile(largest, CALM_SHARE)))",
+        "LtE -> Lt",
+    ): "one window of thousands, the one at the quantile itself",
+    (
+        "edges/certainty.py",
+        "return np.asarray((_either(looked) < bounds.clear_with_events) "
+        "& (calm > bounds.gone_in_calm))",
+        "Gt -> GtE",
+    ): "a p-value is never the very number of a threshold",
+    (
+        "store.py",
+        'return first if len(first) <= 300 else f"{first[:297]}..."',
+        "300 -> 301",
+    ): "a message may be a letter longer",
+}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change of a file."""
+
+    file: Path
+    line: str
+    number: int
+    lines: frozenset[int]  # that the change stands in
+    change: str
+    code: str
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """How the table of changes that do nothing names it."""
+        return str(self.file.relative_to(SOURCE)), self.line, self.change
+
+    def __str__(self) -> str:
+        name = self.file.relative_to(SOURCE)
+        return f"{name}:{self.number} {self.change} in `{self.line}`"
+
+
+def mutants(file: Path) -> Iterator[Mutant]:
+    """Every mutant of a file in turn: its tree is changed, written down, and changed back."""
+    text = file.read_text(encoding="utf-8")
+    tree, lines = ast.parse(text), text.splitlines()
+    silent = {id(node) for part in ast.walk(tree) for node in _not_run(part)}
+    for node in list(ast.walk(tree)):
+        if id(node) not in silent:
+            number = getattr(node, "lineno", 1)
+            own = frozenset(range(number, getattr(node, "end_lineno", number) + 1))
+            for change in _changes(node):
+                line = lines[number - 1].strip()
+                yield Mutant(file, line, number, own, change, ast.unparse(tree))
+
+
+def _changes(node: ast.AST) -> Iterator[str]:
+    """Change a node in every way, each undone when the next is asked for."""
+    if isinstance(node, ast.Compare):
+        for place, old in enumerate(node.ops):
+            for new in SWAPS.get(type(old), ()):
+                node.ops[place] = new()  # type: ignore[call-overload]
+                yield f"{type(old).__name__} -> {new.__name__}"
+            node.ops[place] = old
+    elif isinstance(node, ast.BinOp | ast.BoolOp | ast.AugAssign):
+        operator = node.op
+        for new in SWAPS.get(type(operator), ()):
+            node.op = new()  # type: ignore[assignment]
+            yield f"{type(operator).__name__} -> {new.__name__}"
+        node.op = operator  # type: ignore[assignment]
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Not | ast.Invert):
+        inner = node.operand
+        node.operand = ast.UnaryOp(node.op, inner)
+        yield f"{type(node.op).__name__} twice"
+        node.operand = inner
+    elif isinstance(node, ast.Constant) and type(node.value) in (int, float, bool):
+        value = node.value
+        node.value = (not value) if isinstance(value, bool) else value + 1
+        yield f"{value} -> {node.value}"
+        node.value = value
+    elif isinstance(node, ast.Call):
+        yield from _other_calls(node)
+
+
+def _other_calls(node: ast.Call) -> Iterator[str]:
+    function = node.func
+    name = getattr(function, "attr", getattr(function, "id", ""))
+    where = "attr" if isinstance(function, ast.Attribute) else "id"
+    if name in NAMES:
+        setattr(function, where, NAMES[name])
+        yield f"{name} -> {NAMES[name]}"
+        setattr(function, where, name)
+    elif name in DROPPED and len(node.args) == 1:
+        arguments, keywords = node.args, node.keywords
+        if name == "default_rng":
+            node.args = []
+        else:  # a name of its own, so that the call stays a call
+            node.func, node.keywords = ast.parse("(lambda _: _)", mode="eval").body, []
+        yield f"{name} dropped"
+        node.func, node.args, node.keywords = function, arguments, keywords
+
+
+def _not_run(node: ast.AST) -> Iterator[ast.AST]:
+    """Parts of a node that say something but do nothing: types, messages, reports of progress."""
+    parts = [getattr(node, name, None) for name in ("annotation", "returns")]
+    if isinstance(node, ast.Raise | ast.JoinedStr):
+        parts.append(node)
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        parts += node.decorator_list
+    if isinstance(node, ast.Call):
+        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        parts += node.args if name in SAID else []
+        parts += [key for key in node.keywords if name in SAID or key.arg in ("strict", "copy")]
+    if isinstance(node, ast.Module):
+        parts += [part for part in node.body if _is_choice(part)]
+    for part in parts:
+        if isinstance(part, ast.AST):
+            yield from ast.walk(part)
+
+
+def _is_choice(node: ast.stmt) -> bool:
+    """A constant of a module: another value is another choice, such as of how many rows to read."""
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", node)]
+    return isinstance(node, ast.Assign | ast.AnnAssign) and ast.unparse(targets[0])[0].isupper()
