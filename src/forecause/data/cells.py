@@ -80,8 +80,26 @@ def numbers_with_thousands(values: Column, decimal: str, missing: Missing = ()) 
     return found
 
 
-def label_codes(name: str, values: Column) -> tuple[Codes, list[str]]:
-    """Codes (row,) of text or whole-number labels, and the labels by first appearance."""
+@dataclass(frozen=True, eq=False)
+class LabelColumn:
+    """A column of labels as it was read: codes (row,) into its levels, -1 where missing."""
+
+    codes: Codes
+    levels: list[Any]  # numbers or text
+
+    def at(self, rows: npt.NDArray[Any]) -> LabelColumn:
+        """These rows in this order."""
+        return LabelColumn(self.codes[rows], self.levels)
+
+    def coded_by(self, levels: Sequence[Any]) -> Codes:
+        """Its codes (row,) into other levels, which hold all of its own."""
+        place = {level: i for i, level in enumerate(levels)}
+        table = np.array([*(place[level] for level in self.levels), -1], dtype=np.int64)
+        return np.asarray(table[self.codes])  # -1, missing, takes the last
+
+
+def known_labels(name: str, values: Column) -> LabelColumn:
+    """Text or whole numbers as labels, in order of appearance; none may be missing."""
     absent = np.flatnonzero(pd.isna(values))
     if len(absent):
         raise InputError(f"Column {name!r} has no label in row {absent[0] + 1}.")
@@ -99,7 +117,7 @@ def label_codes(name: str, values: Column) -> tuple[Codes, list[str]]:
         raise InputError(
             f"Column {name!r} holds lists or other objects; labels must be text or whole numbers."
         ) from None
-    return codes.astype(np.int64), _texts(name, map(str, levels))
+    return LabelColumn(codes.astype(np.int64), _texts(name, map(str, levels)))
 
 
 def _texts(name: str, labels: Iterable[str]) -> list[str]:
@@ -163,14 +181,6 @@ def _numbers_from_objects(name: str, values: Column, missing: Missing) -> Array:
     raise NotNumbers(f"Column {name!r} holds text ({shown} in row {row}).")
 
 
-@dataclass(frozen=True, eq=False)
-class LabelColumn:
-    """A column of labels as it was read: codes (row,) into its levels, -1 where missing."""
-
-    codes: Codes
-    levels: list[Any]  # numbers or text
-
-
 def read_labels(name: str, values: Column, missing: Missing = ()) -> LabelColumn:
     """Text, numbers or booleans as labels; empty cells and those named in `missing` are missing."""
     cells, absent = as_objects(values), absent_cells(values, missing)
@@ -198,18 +208,12 @@ def coded(name: str, first: int, parts: Sequence[LabelColumn]) -> tuple[Label, A
     if all(isinstance(level, Number | np.generic) for level in levels):
         levels.sort()
     texts = _texts(name, map(level_text, levels))
-    codes = np.concatenate([_recoded(part, levels) for part in parts])
+    codes = np.concatenate([part.coded_by(levels) for part in parts])
     codes, texts, notes = _without_rare(name, codes, texts)
     _check_count(name, texts)
     indicators = (codes[:, None] == np.arange(len(texts))).astype(np.float64)
     indicators[codes < 0] = np.nan
     return Label(name, tuple(texts), first), indicators, notes
-
-
-def _recoded(part: LabelColumn, levels: list[Any]) -> Codes:
-    place = {level: i for i, level in enumerate(levels)}
-    table = np.array([*(place[level] for level in part.levels), -1], dtype=np.int64)
-    return np.asarray(table[part.codes])  # -1, missing, takes the last
 
 
 def _without_rare(name: str, codes: Codes, texts: list[str]) -> tuple[Codes, list[str], list[str]]:

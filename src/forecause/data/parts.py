@@ -14,7 +14,7 @@ import pandas as pd
 from forecause.advice import Advice
 from forecause.config.options import ReadingOptions
 from forecause.config.spec import HowName
-from forecause.data.cells import LabelColumn, coded, label_codes, read_labels
+from forecause.data.cells import LabelColumn, coded, known_labels, read_labels
 from forecause.data.cleaning import (
     doubtful_values,
     with_missing,
@@ -115,14 +115,13 @@ class Groups:
         made = groups.sum(min_count=1) if how == "sum" else groups.agg(how)
         return made.reindex(range(self.count)).to_numpy(values.dtype)
 
-    def last_code(
-        self, codes: npt.NDArray[np.int64], carried: bool = False
-    ) -> npt.NDArray[np.int64]:
-        """The last code (row,) that is not -1 of each group; -1 where there is none, or, if
-        `carried`, that of the group before it."""
-        known = pd.Series(codes).where(codes >= 0)
+    def last_label(self, labels: LabelColumn, carried: bool = False) -> LabelColumn:
+        """The last known label of each group; none where there is none, or, if `carried`, that of
+        the group before it."""
+        known = pd.Series(labels.codes).where(labels.codes >= 0)
         made = known.groupby(self.of_row).last().reindex(range(self.count))
-        return (made.ffill() if carried else made).fillna(-1).to_numpy(np.int64)
+        codes = (made.ffill() if carried else made).fillna(-1).to_numpy(np.int64)
+        return LabelColumn(codes, labels.levels)
 
     def all_true(self, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """Whether all rows of a group are True; False where there are none."""
@@ -156,46 +155,46 @@ class Part:
     """One table with its rows sorted by series and time, ready to be stacked with others."""
 
     values: Array  # (row, variable), those that are numbers
-    series: Array  # (row,) codes
-    series_names: list[str]
+    series: LabelColumn
     time: Array | None
-    domain: Array | None
-    domain_names: list[str]
+    domain: LabelColumn | None
     labels: dict[str, LabelColumn]
     explained: Array | None  # (row,) whether a row may be a target
     changes: tuple[Change, ...] = ()
 
     @property
+    def rows(self) -> int:
+        return len(self.series.codes)
+
+    @property
     def gaps(self) -> Array:
         """True (row,) where the time leaps over a gap."""
         if self.time is None:
-            return np.zeros(len(self.series), dtype=bool)
-        return breaks(self.time, self.series)
+            return np.zeros(self.rows, dtype=bool)
+        return breaks(self.time, self.series.codes)
 
     def at(self, rows: Array) -> Part:
         """These rows in this order."""
         return replace(
             self,
             values=taken(self.values, rows),
-            series=self.series[rows],
+            series=self.series.at(rows),
             time=None if self.time is None else self.time[rows],
-            domain=None if self.domain is None else self.domain[rows],
-            labels={n: LabelColumn(c.codes[rows], c.levels) for n, c in self.labels.items()},
+            domain=None if self.domain is None else self.domain.at(rows),
+            labels={name: column.at(rows) for name, column in self.labels.items()},
             explained=None if self.explained is None else self.explained[rows],
         )
 
     def merged(self, groups: Groups, how: HowName, time: Array, series: Array) -> Part:
-        """One row per group, with this time and series."""
-        labels = {
-            n: LabelColumn(groups.last_code(c.codes), c.levels) for n, c in self.labels.items()
-        }
+        """One row per group, with this time and these codes of the series."""
+        domain = self.domain
         return replace(
             self,
             values=groups.merged(self.values, how),
-            series=series,
+            series=LabelColumn(series, self.series.levels),
             time=time,
-            domain=None if self.domain is None else groups.last_code(self.domain, carried=True),
-            labels=labels,
+            domain=None if domain is None else groups.last_label(domain, carried=True),
+            labels={name: groups.last_label(column) for name, column in self.labels.items()},
             explained=None if self.explained is None else groups.all_true(self.explained),
         )
 
@@ -209,21 +208,20 @@ def part_of(
     """Read the columns of a table; what is wrong with them is added to the problems."""
     numeric = tuple(name for name in variables if name not in roles.labels)
     values, changes = with_missing(table.values(numeric, roles.missing), numeric, roles.missing)
-    series, names = _series(table, roles.series, label)
+    series = _series(table, roles.series, label)
     known = len(problems.sentences)
     with problems.collected(label):
         check_finite(values, numeric)  # here rows are counted as in the user's table
     if len(problems.sentences) > known:
         values = np.where(np.isinf(values), np.nan, values)  # said once is enough
     time, domain, explained = None, None, None
-    domain_names: list[str] = []
     labels: dict[str, LabelColumn] = {}
     with problems.collected(label):
         if roles.time is not None:
             time = time_values(roles.time, table.column(roles.time))
     with problems.collected(label):
         if roles.domain is not None:
-            domain, domain_names = label_codes(roles.domain, table.column(roles.domain))
+            domain = known_labels(roles.domain, table.column(roles.domain))
     with problems.collected(label):
         if roles.rows is not None:
             explained = chosen_rows(table, roles.rows)
@@ -232,7 +230,7 @@ def part_of(
             with problems.collected(label):
                 labels[name] = read_labels(name, table.column(name), roles.missing)
     changes += doubtful_values(values, numeric)
-    part = Part(values, series, names, time, domain, domain_names, labels, explained)
+    part = Part(values, series, time, domain, labels, explained)
     return _in_order(part.with_change(*changes), roles)
 
 
@@ -242,39 +240,42 @@ def built_in_series(table: RawTable) -> Array:
     return np.repeat(np.arange(len(lengths)), lengths)
 
 
-def _series(table: RawTable, column: str | None, label: str) -> tuple[Array, list[str]]:
+def _series(table: RawTable, column: str | None, label: str) -> LabelColumn:
     if column is not None:
-        codes, names = label_codes(column, table.column(column))
-        return codes, [f"{label} / {name}" if label else name for name in names]
-    codes = built_in_series(table)
-    if len(table.lengths) > 1:
+        series = known_labels(column, table.column(column))
+    elif len(table.lengths) > 1:
         names = [f"series {i + 1}" for i in range(len(table.lengths))]
-        return codes, [f"{label} / {name}" if label else name for name in names]
-    return codes, [label or "series"]
+        series = LabelColumn(built_in_series(table), names)
+    else:
+        return LabelColumn(built_in_series(table), [label or "series"])
+    if label:
+        return replace(series, levels=[f"{label} / {name}" for name in series.levels])
+    return series
 
 
 def _in_order(part: Part, roles: ReadingOptions) -> Part:
     """Rows sorted by series and time; those of one time, or of one step of the grid, are one."""
     if part.time is None or roles.time is None:
-        return _sorted(part, np.argsort(part.series, kind="stable"))
-    alone = len(part.series_names) == 1
-    rows, changes = in_time_order(roles.time, part.time, part.series, alone)
+        return _sorted(part, np.argsort(part.series.codes, kind="stable"))
+    alone = len(part.series.levels) == 1
+    rows, changes = in_time_order(roles.time, part.time, part.series.codes, alone)
     part = _sorted(part, rows).with_change(*changes)
     assert part.time is not None
     if roles.every is not None:
-        groups, time, series = on_grid(Every.of(roles.every), part.time, part.series)
+        groups, time, series = on_grid(Every.of(roles.every), part.time, part.series.codes)
         said = (
-            f"{counted(len(part.series), 'row')} became {counted(groups.count, 'row')} of equal "
+            f"{counted(part.rows, 'row')} became {counted(groups.count, 'row')} of equal "
             f"steps by their {roles.every_how}."
         )
         made = part.merged(groups, roles.every_how, time, series)
         return made.with_change(Change("resampled", said, groups.count, roles.time))
-    of_row, changes = same_times(roles.time, part.time, part.series, rows, alone)
+    of_row, changes = same_times(roles.time, part.time, part.series.codes, rows, alone)
     if not changes:
         return part
     groups = Groups(of_row, int(of_row[-1]) + 1)
     first = groups.first
-    return part.merged(groups, "mean", part.time[first], part.series[first]).with_change(*changes)
+    made = part.merged(groups, "mean", part.time[first], part.series.codes[first])
+    return made.with_change(*changes)
 
 
 def _sorted(part: Part, rows: Array) -> Part:
@@ -288,30 +289,24 @@ def stacked(
     counter: Sequence[str] = (),
 ) -> Panel:
     """The parts one below the other; `changes` are those that came before the parts' own."""
-    lengths = [len(part.series) for part in parts]
-    offsets = np.cumsum([0, *lengths])
-    before = np.cumsum([0, *(len(part.series_names) for part in parts)])
+    before = np.cumsum([0, *(len(part.series.levels) for part in parts)])
     kinds = {part.time.dtype.kind for part in parts if part.time is not None}
     if len(kinds) > 1:
         raise InputError("The time is given as dates in one series and as numbers in another.")
     gaps = [part.gaps for part in parts]
-    starts = [
-        np.flatnonzero((np.diff(p.series, prepend=-1) != 0) | g) + o
-        for p, g, o in zip(parts, gaps, offsets, strict=False)
-    ]
-    domain_names = list(dict.fromkeys(name for part in parts for name in part.domain_names))
-    domains = [_recoded(part, domain_names) for part in parts]
-    begins = np.zeros(offsets[-1], dtype=bool)
-    begins[np.concatenate(starts)] = True
+    series = np.concatenate([p.series.codes + b for p, b in zip(parts, before, strict=False)])
+    begins = (np.diff(series, prepend=-1) != 0) | np.concatenate(gaps)
+    domains = [part.domain for part in parts if part.domain is not None]
+    domain_names = list(dict.fromkeys(name for domain in domains for name in domain.levels))
     values, columns, labels, remarks = _with_labels(parts, variables, begins, counter)
     listed = [*changes, *_together(parts), *remarks, *_gap_change(int(sum(map(np.sum, gaps))))]
     panel = Panel(
         values=values,
         variables=columns,
-        starts=np.concatenate(starts),
-        series=np.concatenate([p.series + b for p, b in zip(parts, before, strict=False)]),
-        series_names=tuple(name for part in parts for name in part.series_names),
-        domain=joined(domains) if domain_names else None,
+        starts=np.flatnonzero(begins),
+        series=series,
+        series_names=tuple(name for part in parts for name in part.series.levels),
+        domain=joined([d.coded_by(domain_names) for d in domains]) if domains else None,
         domain_names=tuple(domain_names),
         time=joined([part.time for part in parts]) if kinds else None,
         labels=labels,
@@ -341,8 +336,8 @@ def _together(parts: Sequence[Part]) -> list[Change]:
         for change in part.changes:
             key = (change.kind, change.column)
             first = joint.get(key)
-            where = f"In {part.series_names[0]}"
-            said = f"{where}: {change.seen}" if first is None else first.seen
+            where = part.series.levels[0]
+            said = f"In {where}: {change.seen}" if first is None else first.seen
             count = change.count + (first.count if first else 0)
             joint[key] = replace(change, seen=said, count=count)
     return list(joint.values())
@@ -377,9 +372,3 @@ def _with_labels(
             labels.append(label)
             changes += [Change("read", remark, column=name) for remark in remarks]
     return side_by_side(columns, np.float64), tuple(names), tuple(labels), changes
-
-
-def _recoded(part: Part, names: list[str]) -> Array | None:
-    if part.domain is None:
-        return None
-    return np.array([names.index(name) for name in part.domain_names], dtype=np.int64)[part.domain]

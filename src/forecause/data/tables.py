@@ -15,7 +15,7 @@ import numpy.typing as npt
 from forecause.advice import Advice, with_known_names
 from forecause.config.options import ReadingOptions
 from forecause.config.spec import GapsName, HowName
-from forecause.data.cells import label_codes, level_text
+from forecause.data.cells import known_labels, level_text
 from forecause.data.cleaning import left_out_columns, rate
 from forecause.data.findings import MOST_SHOWN, Change, Problems, counted
 from forecause.data.gaps import additive_outliers, expected, interpolated
@@ -195,9 +195,9 @@ def plain_rows(
     constant = [c.column for c in known.changes if c.value is not None and c.column in table.names]
     part = part_of(table, roles, [*variables, *constant], origins[0], problems)
     problems.raise_if_any()
-    if len(part.series_names) > 1:
+    if len(part.series.levels) > 1:
         raise InputError(
-            f"The data given holds {len(part.series_names)} series, {part.series_names[0]} and "
+            f"The data given holds {len(part.series.levels)} series, {part.series.levels[0]} and "
             "others; an event is of one."
         )
     numbers = [name for name in (*variables, *constant) if name not in roles.labels]
@@ -214,7 +214,7 @@ def plain_rows(
             columns.append(rate(cells, part.gaps) if name in asked.counter else cells)
     constants = {name: part.values[:, numbers.index(name)].astype(np.float64) for name in constant}
     names = [name.rsplit(" / ", 1)[-1] for name in known.series_names]
-    series_name = part.series_names[0].rsplit(" / ", 1)[-1]
+    series_name = part.series.levels[0].rsplit(" / ", 1)[-1]
     series = names.index(series_name) if series_name in names else len(names) - 1
     return np.stack(columns, axis=1), part.time, constants, series
 
@@ -380,7 +380,7 @@ def _check_roles(table: RawTable, roles: ReadingOptions) -> None:
 def _recognised_time(table: RawTable, roles: ReadingOptions) -> str | None:
     codes = built_in_series(table)
     if roles.series is not None:
-        codes, _ = label_codes(roles.series, table.column(roles.series))
+        codes = known_labels(roles.series, table.column(roles.series)).codes
     return recognised_time(table, codes, taken=(roles.series, roles.domain, *roles.labels))
 
 
