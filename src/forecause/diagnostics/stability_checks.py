@@ -98,10 +98,11 @@ def changing_effects(run: Examined) -> Iterator[Finding]:
     if windows.panel.domain is not None:
         return
     chow = _Chow(run)
-    parts = [
-        *_halves_and_quarters(rows, rows >= run.bounds.rows_per_input_of_quarters * (inputs + 1)),
-        *_phases(windows),
-    ]
+    quarter = np.arange(rows) * 4 // rows
+    parts = [("from the earlier to the later half", quarter // 2)]
+    if rows >= run.bounds.rows_per_input_of_quarters * (inputs + 1):
+        parts.append(("from quarter to quarter of the data", quarter))
+    parts += _phases(windows)
     level = run.bounds.level / (windows.shape[1] * len(parts))
     largest, when = np.zeros(windows.shape[1]), [""] * windows.shape[1]
     for words, part in parts:
