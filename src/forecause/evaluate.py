@@ -34,7 +34,11 @@ METHODS = (
     "mean",
 )
 OURS, REFERENCE = "forecaster", "seasonal naive"
+
+# Time and memory:
 DRAWS = 300  # futures whose mean is the forecast of a curved model
+
+# Shape of the model:
 USUAL_LAGS = 12  # most of a VAR, per (rows / 100) ** 0.25
 
 Refit = Literal["auto", "first", "every"]

@@ -12,8 +12,10 @@ from forecause.config import Config, TopK
 from forecause.discovery import Discovery
 from forecause.errors import InputError
 from forecause.forecast.foreign import Foreign, ForeignModel
+from forecause.graph.edge_table import edge_keys
 from forecause.method import discover
 
+# Looks:
 LEANS = 2.0  # times an equal share of the importance: the model leans on such an input
 UNTESTED = (
     "{name} cannot be fitted again, so its inputs are ranked by relevance alone: no error rate is "
@@ -127,10 +129,8 @@ def _table(run: Discovery, is_tested: bool) -> pd.DataFrame:
     frame["is_driver"] = False
     if is_tested:
         frame["q_value"] = statistics["q_value"].to_series().to_numpy()
-        edges = run.graph.edges
-        chosen = set(zip(edges["target"], edges["source"], edges["lag"], strict=True))
-        keys = zip(frame["target"], frame["source"], frame["lag"], strict=True)
-        frame["is_driver"] = [key in chosen for key in keys]
+        chosen = set(edge_keys(run.graph.edges))
+        frame["is_driver"] = [key in chosen for key in edge_keys(frame)]
     frame["importance"] = np.nan if own is None else own.ravel()
     columns = ["target", "source", "lag", "is_driver", "q_value", "relevance", "importance"]
     order = {name: place for place, name in enumerate(run.data.variables)}

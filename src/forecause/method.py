@@ -297,9 +297,9 @@ def choose_max_lag(panel: Panel, config: Config, run: Run) -> Config:
     if config.max_lag != "auto":
         return config
     run.progress.step("choosing the lag window", 0.0)
-    proposal = propose_max_lag(panel)
-    run.notes.append(proposal.sentence)
-    return config.with_options(max_lag=proposal.max_lag)
+    max_lag, reason = propose_max_lag(panel)
+    run.notes.append(reason.sentence)
+    return config.with_options(max_lag=max_lag)
 
 
 def split_domains(panel: Panel, config: Config, run: Run) -> tuple[Panel, Regimes | None]:

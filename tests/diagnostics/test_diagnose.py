@@ -10,6 +10,7 @@ from statsmodels.tsa.stattools import adfuller
 
 import forecause as fc
 from forecause.config import Config
+from forecause.config.thresholds import THRESHOLDS
 from forecause.data import Panel, Windows
 from forecause.diagnostics import examined, stability_checks
 from forecause.diagnostics.diagnose import diagnose
@@ -224,7 +225,7 @@ def test_persistence_is_the_augmented_dickey_fuller_regression():
     for i in range(2):
         statistic, *_, regression = adfuller(values[:, i], maxlag=2, autolag=None, regresults=True)
         assert rho[i] - 1 == pytest.approx(regression.resols.params[0], rel=1e-4)
-        assert wanders[i] == (statistic > stability_checks.UNIT_ROOT_T)
+        assert wanders[i] == (statistic > THRESHOLDS.diagnosis.unit_root_t)
 
 
 def test_many_windows_are_looked_at_in_runs_spread_over_time():

@@ -32,7 +32,7 @@ def test_the_effect_of_a_curve_differs_between_windows():
     y = np.concatenate([[0], np.abs(x[:-1])]) + 0.3 * rng.normal(size=3000)
     found = fc.discover(np.column_stack([x, y]), 1, forecaster="additive")
     effect = found.effect("x0", "x1", 1)
-    low, high = effect.quantile([0.05, 0.95])
+    low, high = np.quantile(effect.samples, [0.05, 0.95])
     assert low < -0.3 < 0.3 < high
 
 

@@ -493,6 +493,9 @@ class RegimeThresholds(Settings):
     likely_rise: Positive = _number(
         6.0, "rise of the loss, in noise variances, of a row that is as good a cut", REGIMES
     )
+    windows_per_block: Count = _number(
+        20, "windows between two places where a cut is looked for", REGIMES
+    )
 
 
 class HiddenThresholds(Settings):
@@ -507,14 +510,27 @@ class HiddenThresholds(Settings):
     )
     within_row_fdr: Share = _number(0.05, "accepted share of false pairs at lag 0", LATENT)
     pcmci_plus_level: Share = _number(0.01, "level of PCMCI+'s tests, tigramite's own", LATENT)
+    dynotears_penalty: Positive = _number(
+        0.1, "price of a weight in DYNOTEARS, its published default", LATENT
+    )
 
 
 class EffectThresholds(Settings):
-    """What the interval of an effect allows for."""
+    """What effects and forecasts of several steps allow for."""
 
+    least_noise: Count = _number(
+        40, "windows of a domain, with fewer the noise of all domains stands for its own", FORECASTS
+    )
     product_t: Positive = _number(
         3.0, "t-value of a product of two causes from which products are fitted", EFFECTS
     )
+    windows_per_input: Positive = _number(
+        1.5, "windows per input, with fewer a fit on all inputs says nothing", EFFECTS
+    )
+    rows_per_term: Positive = _number(
+        5.0, "rows per term of the regression that tells an effect", EFFECTS
+    )
+    rows_per_product: Positive = _number(15.0, "rows per product of causes in it", EFFECTS)
 
 
 class EventThresholds(Settings):
@@ -541,6 +557,22 @@ class EventThresholds(Settings):
         INCIDENTS,
     )
     level: Share = _number(0.05, "p-value up to which it is called an event", INCIDENTS)
+    least_calm: Count = _number(
+        40, "calm windows, with fewer it is not known what is normal", INCIDENTS
+    )
+    enough_before: Count = _number(
+        200, "calm windows before an event, from which on later ones are not needed", INCIDENTS
+    )
+    enough_per_input: Positive = _number(3.0, "the same, per lagged input", INCIDENTS)
+    trend_goes_on: Positive = _number(
+        0.25, "of the calm rows: for how long after them a trend goes on", INCIDENTS
+    )
+    rows_per_lag: Count = _number(
+        4,
+        "rows per lag of an event without rows before it, whose first rows are then its past",
+        INCIDENTS,
+    )
+    calm_parts: Count = _number(5, "parts of calm time, each left out once", INCIDENTS)
 
 
 class ChangeThresholds(Settings):
@@ -552,6 +584,9 @@ class ChangeThresholds(Settings):
     noise_fdr: Share = _number(0.05, "the same among changes of the noise", CHANGES)
     clear: Positive = _number(
         1.96, "standard errors from 0 with which a link counts as there in one period", CHANGES
+    )
+    other_units: Positive = _number(
+        30.0, "ratio of standard deviations from which units may differ", CHANGES
     )
 
 
@@ -642,6 +677,53 @@ class DiagnosisThresholds(Settings):
     )
     hardly_forecast: Share = _number(
         0.98, "held-out loss over the mean's from which hardly anything is forecast", NULLS
+    )
+    variables_for_two_averages: Count = _number(
+        6, "variables from which a common driver may have several states", DRIVERS
+    )
+    numbers_of_curve: Count = _number(4, "numbers that a curved effect takes, per input", ALERTS)
+    band: Positive = _number(
+        1.25, "factor from the middle of a band of frequencies to its ends", ALERTS
+    )
+    flank: Positive = _number(1.6, "factor from there to the ends of the bands beside it", ALERTS)
+    least_frequencies: Count = _number(4, "frequencies in each of these bands", ALERTS)
+    known_for_spectrum: Share = _number(
+        0.8, "share of the rows without a gap, for a spectrum", ALERTS
+    )
+    least_loading: Share = _number(
+        0.01, "of a column in a combination that is nearly constant", DRIVERS
+    )
+    moves_with_none: Share = _number(
+        0.05, "p-value that a variable moves with no other, below which it is named", DRIVERS
+    )
+    largest_shock: Positive = _number(
+        9.0,
+        "usual sizes of a residual, larger ones count as this: six standard deviations",
+        DRIVERS,
+    )
+    shock_memory: Count = _number(
+        60, "rows over which the size of residuals may have a memory of its own", DRIVERS
+    )
+    least_shock_rows: Count = _number(
+        100, "rows, with fewer nothing is said of large residuals", DRIVERS
+    )
+    furthest_back: Count = _number(
+        30, "rows back that residuals are compared, or twice the lag window", ALERTS
+    )
+    weakest_simulated: Share = _number(
+        0.03,
+        "of its strength, to which an edge is weakened at most to see what is found",
+        CALIBRATION,
+    )
+    blocks_of_half: Count = _number(
+        10, "blocks of each half of time, whose differences say what is chance", NULLS
+    )
+    rows_per_block: Count = _number(10, "rows of such a block", NULLS)
+    rows_per_input_of_quarters: Count = _number(
+        40, "rows per input, from which quarters are compared as well", ALERTS
+    )
+    unit_root_t: float = _number(
+        -2.86, "t-value of Dickey and Fuller at 5 %, above which a variable may wander", NULLS
     )
 
 

@@ -14,8 +14,11 @@ from forecause.data.variables import LabelColumns, Variables
 from forecause.forecast.forecaster import Forecaster
 from forecause.graph.axes import by_lag
 
+# Time and memory:
 CHAINS = 32  # series simulated side by side
 BURN_IN = 100  # steps thrown away
+
+# Numerics:
 BOUND = 10.0  # standard deviations that simulated values of numbers may not leave
 
 

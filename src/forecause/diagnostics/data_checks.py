@@ -13,22 +13,20 @@ from forecause.diagnostics.examined import MOST_WINDOWS, Examined, by_size, name
 from forecause.diagnostics.finding import Finding, Links, into, listed, strongest
 from forecause.regression.screen import inputs_at_once
 
-TERMS = 4  # numbers that a curved effect takes, per input
-BAND, FLANK = 1.25, 1.6  # half width of a band of frequencies and of the bands beside it, factors
+# Time and memory:
 BAND_STEP = 1.1  # from the centre of a band to the next
-LEAST_FREQUENCIES = 4  # in each band
-LEAST_KNOWN = 0.8  # share of the rows without a gap, for a spectrum
 
 
 def few_rows(run: Examined) -> Iterator[Finding]:
     """Fewer windows than the numbers that are fitted need."""
     count, inputs = len(run.windows), run.windows.inputs
     at_once = inputs_at_once(inputs, count)
+    terms = run.bounds.numbers_of_curve
     curved = bool((run.fitted.losses["chosen"] != "linear").any())
-    numbers = at_once * (TERMS if curved else 1)
+    numbers = at_once * (terms if curved else 1)
     far_too_few = count < run.bounds.windows_per_input * at_once
     if far_too_few or count < run.bounds.windows_per_number * numbers:
-        effects = f"curved effects of {TERMS} numbers each" if curved else "one number each"
+        effects = f"curved effects of {terms} numbers each" if curved else "one number each"
         advice = [hint("use more rows"), Advice("max_lag", words="a smaller lag window")]
         advice += [hint("fewer variables")]
         advice += [Advice("forecaster", "linear")] if curved else []
@@ -121,7 +119,7 @@ def drifting_cycle(run: Examined) -> Iterator[Finding]:
     for column in run.coding.numeric_columns.tolist():
         own = np.asarray(run.windows.panel.values[rows, column], dtype=np.float64)
         known = np.isfinite(own)
-        if known.mean() >= LEAST_KNOWN:
+        if known.mean() >= run.bounds.known_for_spectrum:
             own = np.where(known, own - own[known].mean(), 0.0)
             power = np.abs(np.fft.rfft(own)) ** 2
             highest = max(_humps(power, len(own), run.bounds), default=(0.0, 0.0, 0.0))
@@ -164,13 +162,14 @@ def _humps(
     of all power, and period in rows. `power` (frequency,) is that of so many rows."""
     cumulated = np.concatenate([[0.0], np.cumsum(power[1:])])  # from frequency 1 / rows on
     total = max(float(cumulated[-1]), 1e-300)
-    centre = bounds.least_cycles / rows * BAND * FLANK
-    while centre * BAND * FLANK < 0.5:
-        edges = np.array([1 / (BAND * FLANK), 1 / BAND, BAND, BAND * FLANK]) * centre * rows
+    inner, outer = bounds.band, bounds.band * bounds.flank
+    centre = bounds.least_cycles / rows * bounds.band * bounds.flank
+    while centre * bounds.band * bounds.flank < 0.5:
+        edges = np.array([1 / outer, 1 / inner, inner, outer]) * centre * rows
         places = np.clip(np.round(edges).astype(int), 0, len(cumulated) - 1)
         counts = np.maximum(np.diff(places), 1)
         below, inside, above = np.diff(cumulated[places]) / counts
         share = float(inside * counts[1] / total)
-        if counts.min() >= LEAST_FREQUENCIES and share > bounds.least_band_share:
+        if counts.min() >= bounds.least_frequencies and share > bounds.least_band_share:
             yield float(inside / max(below, above, 1e-300)), share, 1 / centre
         centre *= BAND_STEP

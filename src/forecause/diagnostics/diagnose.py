@@ -12,7 +12,6 @@ from typing import Any
 
 from forecause.config import Config
 from forecause.data.windows import Windows
-from forecause.diagnostics.common_driver import common_driver
 from forecause.diagnostics.data_checks import (
     drifting_cycle,
     few_rows,
@@ -21,10 +20,10 @@ from forecause.diagnostics.data_checks import (
     odd_values,
 )
 from forecause.diagnostics.driver_checks import (
+    common_driver,
     common_outages,
     common_shocks,
     dependent_columns,
-    only_in_events,
     within_a_row,
 )
 from forecause.diagnostics.examined import Examined
@@ -36,7 +35,7 @@ from forecause.diagnostics.forecast_checks import (
     own_past_wins,
     residual_memory,
 )
-from forecause.diagnostics.link_checks import echoed, shocks_ahead
+from forecause.diagnostics.link_checks import echoed, only_in_events, shocks_ahead
 from forecause.diagnostics.stability_checks import changing_effects, level_and_noise
 from forecause.forecast.causal import Causal
 from forecause.forecast.selection import Fitted

@@ -19,10 +19,10 @@ from forecause.graph.lagged import LaggedGraph
 from forecause.regression.least_squares import KnownFeatures
 from forecause.regression.residuals import Residuals
 
+# Time and memory:
 MOST_WINDOWS = 20_000  # looked at
 FEWEST_WINDOWS = 2_000  # looked at, if there are as many
-CLOSED_FORMS = ("linear", "additive")
-MOST_LINES, WINDOWS_PER_LINE = 500, 3  # for least squares of what they leave
+MOST_LINES = 500  # for least squares of what closed forms leave
 CORRELATION_WORK = 100_000_000  # windows * variables^2 correlated per lag, at most
 
 
@@ -78,10 +78,12 @@ class Examined:
         Its penalty was chosen on held-out rows: what it gives away to be steady is no misfit.
         """
         past = self.batch.past.reshape(len(self.looked), -1).astype(np.float64)
-        if past.shape[1] > MOST_LINES or len(past) < WINDOWS_PER_LINE * past.shape[1]:
+        if past.shape[1] > MOST_LINES or len(past) < self.bounds.windows_per_input * past.shape[1]:
             return self.residuals
         penalised = (
-            self.fitted.losses["chosen"].isin(CLOSED_FORMS).to_numpy()[self.coding.of_column]
+            self.fitted.losses["chosen"]
+            .isin(["linear", "additive"])
+            .to_numpy()[self.coding.of_column]
         )
         lines = KnownFeatures.of(np.column_stack([np.ones(len(past)), past]))
         left = lines.taken_off(self.residuals.values)

@@ -12,12 +12,15 @@ import pandas as pd
 
 from forecause.advice import Advice, sentence
 from forecause.forecast.causal import Causal
+from forecause.graph.edge_table import between_variables
 from forecause.graph.lagged import LaggedGraph
 
 Gravity = Literal["note", "alert", "doubt"]
 
 NO_PROMISE = "No error rate can be promised"
 GRAVITIES: tuple[Gravity, ...] = get_args(Gravity)  # from the least on
+
+# Looks:
 SHOWN = 3  # examples in a sentence
 MOST_FIGURES = 20  # kept with a finding
 MOST_PAIRS = 100  # told apart; of more pairs, all links into their variables are meant
@@ -30,6 +33,9 @@ class Links:
     source: str | None = None
     target: str | None = None
     lag: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.source} -> {self.target} (lag {self.lag})"
 
     def among(self, edges: pd.DataFrame) -> pd.Series[bool]:
         """Which edges of a table are meant, (edge,)."""
@@ -173,7 +179,7 @@ def unforecast_links(causal: Causal | None, graph: LaggedGraph) -> pd.Series[boo
     if causal is None:
         return pd.Series(False, index=edges.index)
     names = causal.losses.index[~causal.is_forecast]
-    return edges["target"].isin(names) & (edges["source"] != edges["target"])
+    return edges["target"].isin(names) & between_variables(edges)
 
 
 def listed(items: Sequence[str]) -> str:

@@ -19,10 +19,12 @@ import pandas as pd
 
 from forecause.arrays import Array, Floats, Index
 from forecause.bounded import is_whole
+from forecause.config.thresholds import thresholds
 from forecause.data.panel import Panel
 from forecause.data.summary import DataSummary
 from forecause.diagnostics.along_graph import BOUND, AlongGraph, Model, simulate_along
 from forecause.errors import InputError
+from forecause.forecast.comparison import chosen_losses
 from forecause.forecast.forecaster import Forecaster
 from forecause.graph.axes import by_step
 from forecause.graph.lagged import LaggedGraph
@@ -30,8 +32,9 @@ from forecause.progress import QUIET, Progress
 from forecause.resources.workers import LOCAL, Workers, gather
 from forecause.views import card
 
-WEAKEST = 0.03  # a weakened edge keeps at least this share of its strength
 BINS = (0.0, 0.025, 0.05, 0.1, 0.2, 0.4, np.inf)  # strengths, in sd of effect per sd of cause
+
+# Time and memory:
 MOST_REPEATS = 10_000
 LOOKED = 256  # simulated windows over which an edge's strength is averaged
 
@@ -57,7 +60,23 @@ class Power:
     @property
     def sentence(self) -> str:
         """The answer in plain words."""
-        return _sentence(self)
+        tried = self.table[self.table["edges"] > 0]
+        start = f"With {self.windows:,} windows of data like this, "
+        end = "" if self.false is None else f"; {self.false:.0%} of the edges found are false"
+        if self.clipped > 0:
+            end += f" ({self.clipped:.2%} of the simulated values were cut off at {BOUND:g} sd)"
+        if tried.empty:
+            return f"{start}there is no edge to recover{end}."
+        hidden = tried[tried["recovered"] < 0.5]
+        if hidden.empty:
+            return f"{start}{self.recovered:.0%} of the edges are found again{end}."
+        limit = float(hidden["to"].max())
+        if np.isinf(limit):
+            return f"{start}most edges are invisible, even the strongest{end}."
+        stronger = tried[tried["from"] >= limit]
+        share = (stronger["recovered"] * stronger["edges"]).sum() / max(stronger["edges"].sum(), 1)
+        seen = f", and {share:.0%} of the stronger ones are found" if len(stronger) else ""
+        return f"{start}edges below strength {limit:g} are mostly invisible{seen}{end}."
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
@@ -245,7 +264,7 @@ def edge_factors(graph: LaggedGraph, rng: np.random.Generator) -> Array:
     """What each input is multiplied by, (target, source, lag): 0 where there is no edge, 1 for
     half of the edges, and for the others a factor drawn evenly on a logarithmic scale."""
     edges = graph.adjacency.sel(lag=slice(1, None)).values
-    weakened = np.exp(rng.uniform(np.log(WEAKEST), 0, edges.shape))
+    weakened = np.exp(rng.uniform(np.log(thresholds().diagnosis.weakest_simulated), 0, edges.shape))
     places = rng.permutation(np.flatnonzero(edges))
     keep = np.zeros(edges.size, dtype=bool)
     keep[places[: (len(places) + 1) // 2]] = True
@@ -254,8 +273,7 @@ def edge_factors(graph: LaggedGraph, rng: np.random.Generator) -> Array:
 
 def noise_sd(losses: pd.DataFrame) -> Array:
     """Standard deviation of each variable's noise: the root of its held-out loss."""
-    each = [float(row[row["chosen"]]) for _, row in losses.iterrows()]
-    return np.sqrt(np.maximum(each, 1e-6))
+    return np.sqrt(np.maximum(chosen_losses(losses).to_numpy(), 1e-6))
 
 
 def _weight(factor: Array, owner: Index) -> Floats:
@@ -289,27 +307,3 @@ def _by_strength(table: pd.DataFrame) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
-
-
-def _sentence(power: Power) -> str:
-    tried = power.table[power.table["edges"] > 0]
-    start = f"With {power.windows:,} windows of data like this, "
-    end = f"; {power.false:.0%} of the edges found are false" if power.false is not None else ""
-    if power.clipped > 0:
-        end += f" ({power.clipped:.2%} of the simulated values were cut off at {BOUND:g} sd)"
-    if tried.empty:
-        return start + "there is no edge to recover" + end + "."
-    hidden = tried[tried["recovered"] < 0.5]
-    if hidden.empty:
-        return start + f"{power.recovered:.0%} of the edges are found again" + end + "."
-    limit = float(hidden["to"].max())
-    if np.isinf(limit):
-        return start + "most edges are invisible, even the strongest" + end + "."
-    stronger = tried[tried["from"] >= limit]
-    seen = f", and {_share(stronger):.0%} of the stronger ones are found" if len(stronger) else ""
-    return start + f"edges below strength {limit:g} are mostly invisible" + seen + end + "."
-
-
-def _share(rows: pd.DataFrame) -> float:
-    """Recovered edges of several ranges together."""
-    return float((rows["recovered"] * rows["edges"]).sum() / rows["edges"].sum())

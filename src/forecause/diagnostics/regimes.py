@@ -24,10 +24,13 @@ from forecause.errors import InputError
 from forecause.progress import QUIET, Progress
 from forecause.regression.moments import Moments, unexplained
 
+# Time and memory:
 MOST_BLOCKS = 100  # the grid on which cuts are looked for
 SEARCH_WORK = 4e9  # multiplications that the search may cost, which bounds the blocks
-WINDOWS_PER_BLOCK = 20
+
+# Numerics:
 RIDGE = 1e-3
+
 COLUMNS = ["row", "earliest", "latest", "before", "after", "certainty"]
 
 
@@ -89,28 +92,14 @@ def find_regimes(windows: Windows, count: int | None = None, progress: Progress 
     rows = [search.sharpened(cuts, place) for place in range(1, len(cuts) - 1)]
     groups = search.grouped(cuts, count)
     names = tuple(f"regime {i + 1}" for i in range(max(groups) + 1))
-    ends = [0, *(row.best for row in rows), windows.panel.rows]
+    ends = [0, *(best for best, _, _ in rows), windows.panel.rows]
     of_row = np.repeat(np.array(groups), np.diff(ends)).astype(np.int64)
     lines = [
-        {
-            "row": row.best,
-            "earliest": row.earliest,
-            "latest": row.latest,
-            "before": names[groups[place]],
-            "after": names[groups[place + 1]],
-            "certainty": round(search.certainty(cuts, place + 1), 2),
-        }
-        for place, row in enumerate(rows)
-        if groups[place] != groups[place + 1]
+        (*row, names[before], names[after], round(search.certainty(cuts, place + 1), 2))
+        for place, (row, (before, after)) in enumerate(zip(rows, pairwise(groups), strict=True))
+        if before != after
     ]
     return Regimes(names, of_row, pd.DataFrame(lines, columns=COLUMNS))
-
-
-@dataclass(frozen=True)
-class _Row:
-    best: int
-    earliest: int
-    latest: int
 
 
 class _Search:
@@ -120,7 +109,9 @@ class _Search:
         self.windows, self.progress = windows, progress
         inputs = windows.shape[0] * windows.shape[1] + 1
         affordable = int(np.sqrt(SEARCH_WORK / inputs**3 * 3))
-        blocks = min(MOST_BLOCKS, affordable, len(windows) // max(WINDOWS_PER_BLOCK, 1))
+        blocks = min(
+            MOST_BLOCKS, affordable, len(windows) // thresholds().regimes.windows_per_block
+        )
         if blocks < 4:
             raise InputError(
                 f"Too few rows to look for regimes: {len(windows)} windows for {inputs - 1} "
@@ -128,7 +119,11 @@ class _Search:
             )
         # Folds alternate within a block, so that every stretch of blocks has both.
         self.edges = np.linspace(0, len(windows), blocks + 1).astype(np.int64)
-        halves = [_halves(windows, low, high) for low, high in pairwise(self.edges)]
+        halves = []
+        for low, high in pairwise(self.edges):
+            middle = (low + high) // 2
+            parts = (np.arange(low, middle), np.arange(middle, high))
+            halves.append([moments_of(windows.at(part)) for part in parts])
         self.sums = tuple(_Cumulative([half[fold] for half in halves]) for fold in (0, 1))
         self.least = max(2, int(np.ceil(inputs / np.diff(self.edges).min())))  # blocks of a stretch
         self.blocks = blocks
@@ -174,30 +169,36 @@ class _Search:
         gains = []
         for fit, judge in (self.sums, self.sums[::-1]):
             one = fit.between(low, high).solve(RIDGE)
-            two = {
-                True: fit.between(low, cut).solve(RIDGE),
-                False: fit.between(cut, high).solve(RIDGE),
-            }
+            before, after = (fit.between(*s).solve(RIDGE) for s in ((low, cut), (cut, high)))
             for block in range(low, high):
                 held = judge.between(block, block + 1)
-                gain = (held.loss(one) - held.loss(two[block < cut])) / self.noise
+                gain = (held.loss(one) - held.loss(before if block < cut else after)) / self.noise
                 gains.append(float(gain.sum()) * int(held.count))
         values = np.array(gains)
         return float(values.mean() / max(values.std() / np.sqrt(len(values)), 1e-12))
 
-    def sharpened(self, cuts: Sequence[int], place: int) -> _Row:
-        """The row at which the models before and after a cut change places, within its blocks."""
+    def sharpened(self, cuts: Sequence[int], place: int) -> tuple[int, int, int]:
+        """The row at which the models before and after a cut change places, within its blocks; the
+        earliest and the latest that are about as likely."""
         low, cut, high = cuts[place - 1 : place + 2]
         reach_low, reach_high = max(low + 1, cut - 3), min(high - 1, cut + 3)
-        before = _fit(self.sums, low, max(cut - 1, low + 1))
-        after = _fit(self.sums, min(cut + 1, high - 1), high)
         near = self.windows.at(np.arange(self.edges[reach_low], self.edges[reach_high]))
-        worse = _errors(near, before, self.noise) - _errors(near, after, self.noise)
+        before, after = (
+            self._errors(near, *stretch)
+            for stretch in ((low, max(cut - 1, low + 1)), (min(cut + 1, high - 1), high))
+        )
+        worse = before - after
         # Cutting before window i: those from i on are forecast by the model after the cut.
         loss = np.concatenate([[0.0], np.cumsum(worse)])
         likely = np.flatnonzero(loss <= loss.min() + thresholds().regimes.likely_rise)
         rows = np.append(near.rows, near.rows[-1] + 1)
-        return _Row(int(rows[np.argmin(loss)]), int(rows[likely[0]]), int(rows[likely[-1]]))
+        return int(rows[np.argmin(loss)]), int(rows[likely[0]]), int(rows[likely[-1]])
+
+    def _errors(self, windows: Windows, low: int, high: int) -> Array:
+        """Squared errors per window by a fit to a stretch, in units of the noise, summed over
+        targets."""
+        fit = Moments.added([fold.between(low, high) for fold in self.sums]).solve(RIDGE)
+        return np.asarray((unexplained(batches_of(windows), fit) ** 2 / self.noise).sum(1))
 
     def grouped(self, cuts: Sequence[int], count: int | None) -> list[int]:
         """The regime of each stretch: stretches that one model forecasts as well share one."""
@@ -233,13 +234,9 @@ class _Cumulative:
 
     def __init__(self, parts: Sequence[Moments]) -> None:
         self.counts = np.cumsum([0, *(part.count for part in parts)])
+        sums = (np.stack([getattr(p, kind) for p in parts]) for kind in ("gram", "cross", "square"))
         self.gram, self.cross, self.square = (
-            np.concatenate([np.zeros_like(each[:1]), each.cumsum(0)])
-            for each in (
-                np.stack([part.gram for part in parts]),
-                np.stack([part.cross for part in parts]),
-                np.stack([part.square for part in parts]),
-            )
+            np.concatenate([np.zeros_like(each[:1]), each.cumsum(0)]) for each in sums
         )
 
     def up_to(self, lows: Index, high: int) -> Moments:
@@ -249,12 +246,8 @@ class _Cumulative:
         return Moments(counts, *(kind[high] - kind[lows] for kind in kinds))
 
     def between(self, low: int, high: int) -> Moments:
-        return Moments(
-            int(self.counts[high] - self.counts[low]),
-            self.gram[high] - self.gram[low],
-            self.cross[high] - self.cross[low],
-            self.square[high] - self.square[low],
-        )
+        kinds = (self.counts, self.gram, self.cross, self.square)
+        return Moments(*(kind[high] - kind[low] for kind in kinds))
 
 
 def _judged(a: Moments, b: Moments) -> Array:
@@ -264,12 +257,6 @@ def _judged(a: Moments, b: Moments) -> Array:
         for fit, judge in ((a, b), (b, a))
     )
     return first + second
-
-
-def _halves(windows: Windows, low: int, high: int) -> tuple[Moments, Moments]:
-    middle = (low + high) // 2
-    early, late = (np.arange(low, middle), np.arange(middle, high))
-    return moments_of(windows.at(early)), moments_of(windows.at(late))
 
 
 def _partition(costs: Array, count: int) -> list[int]:
@@ -287,13 +274,3 @@ def _partition(costs: Array, count: int) -> list[int]:
     for step in reversed(steps):
         edges.append(int(step[edges[-1]]))
     return [0, *edges[::-1]]
-
-
-def _fit(sums: Sequence[_Cumulative], low: int, high: int) -> Array:
-    return Moments.added([fold.between(low, high) for fold in sums]).solve(RIDGE)
-
-
-def _errors(windows: Windows, coefficients: Array, noise: Array) -> Array:
-    """Squared errors per window in units of the noise, summed over targets."""
-    left = unexplained(batches_of(windows), coefficients)
-    return np.asarray((left**2 / noise).sum(1))

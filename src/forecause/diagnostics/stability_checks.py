@@ -11,7 +11,7 @@ from scipy.special import fdtrc, stdtr
 
 from forecause.advice import Advice, hint
 from forecause.arrays import Array, Index, Mask
-from forecause.config.thresholds import DiagnosisThresholds
+from forecause.config.thresholds import DiagnosisThresholds, thresholds
 from forecause.data.windows import Windows, batches_of, moments_of
 from forecause.diagnostics.examined import Examined
 from forecause.diagnostics.finding import Finding, Gravity, into, listed
@@ -20,13 +20,8 @@ from forecause.regression.moments import BATCH, Moments, unexplained
 from forecause.regression.residuals import Residuals
 from forecause.seasons.course import positions_of
 
-BLOCKS = 10  # per half; how much they differ says how much a half's mean varies by chance
-ROWS_PER_BLOCK = 10
-ROWS_PER_INPUT = 3  # before effects are compared between halves of the data
-ROWS_PER_INPUT_OF_QUARTERS = 40
-ALTERNATING_BLOCKS = 20  # of time; every other one makes a part that differs by chance alone
+# Time and memory:
 MOST_INPUTS = 1000  # of a linear model of its own
-UNIT_ROOT_T = -2.86  # Dickey-Fuller's 5 % point for a regression with a constant
 
 
 @dataclass(frozen=True)
@@ -98,12 +93,16 @@ def changing_effects(run: Examined) -> Iterator[Finding]:
     """
     windows, inputs = run.looked, run.windows.inputs
     rows = len(windows)
-    if inputs > MOST_INPUTS or rows < ROWS_PER_INPUT * (inputs + 1):
+    if inputs > MOST_INPUTS or rows < run.bounds.windows_per_input * (inputs + 1):
         return
     if windows.panel.domain is not None:
         return
     chow = _Chow(run)
-    parts = [*_halves_and_quarters(rows, inputs + 1), *_phases(windows)]
+    quarter = np.arange(rows) * 4 // rows
+    parts = [("from the earlier to the later half", quarter // 2)]
+    if rows >= run.bounds.rows_per_input_of_quarters * (inputs + 1):
+        parts.append(("from quarter to quarter of the data", quarter))
+    parts += _phases(windows)
     level = run.bounds.level / (windows.shape[1] * len(parts))
     largest, when = np.zeros(windows.shape[1]), [""] * windows.shape[1]
     for words, part in parts:
@@ -161,7 +160,8 @@ def _one_of_each_label(changed: Mask, size: Array, run: Examined) -> Mask:
 
 def has_rows_for_blocks(windows: Windows) -> bool:
     """Whether the halves can be cut into blocks worth averaging."""
-    return len(windows) >= 2 * BLOCKS * ROWS_PER_BLOCK
+    bounds = thresholds().diagnosis
+    return len(windows) >= 2 * bounds.blocks_of_half * bounds.rows_per_block
 
 
 def persistence(windows: Windows) -> tuple[Array, Mask]:
@@ -173,7 +173,7 @@ def persistence(windows: Windows) -> tuple[Array, Mask]:
     steps, columns = windows.shape
     rho, t = np.zeros(columns), np.full(columns, -np.inf)
     if len(windows) <= steps + 2:
-        return rho, t > UNIT_ROOT_T
+        return rho, t > thresholds().diagnosis.unit_root_t
     gram, cross, square = _autoregression(windows)
     inverse = pseudo_inverse(gram)
     coefficients = np.einsum("vij,vj->vi", inverse, cross)
@@ -182,7 +182,7 @@ def persistence(windows: Windows) -> tuple[Array, Mask]:
     variance = np.maximum(left, 0) / (len(windows) - steps - 1)
     rho = coefficients[:, 1]
     t = (rho - 1) / np.sqrt(np.maximum(variance * inverse[:, 1, 1], 1e-300))
-    return rho, t > UNIT_ROOT_T
+    return rho, t > thresholds().diagnosis.unit_root_t
 
 
 def _autoregression(windows: Windows) -> tuple[Array, Array, Array]:
@@ -228,7 +228,9 @@ def noise_change(windows: Windows, residuals: Residuals) -> Change:
 
 def _block_means(values: Array) -> Array:
     """Means of consecutive blocks, (block, column)."""
-    return np.stack([block.mean(0) for block in np.array_split(values, BLOCKS)])
+    return np.stack(
+        [block.mean(0) for block in np.array_split(values, thresholds().diagnosis.blocks_of_half)]
+    )
 
 
 def _welch_p_values(early: Array, late: Array) -> Array:
@@ -255,7 +257,7 @@ class _Chow:
         self.design = np.column_stack([np.ones(len(past)), past])
         self.targets = run.residuals.values
         self.together = self._squares(np.arange(len(past)))
-        block = np.arange(len(past)) * ALTERNATING_BLOCKS // len(past)
+        block = np.arange(len(past)) * 2 * run.bounds.blocks_of_half // len(past)
         self.usual = np.maximum(self._f(self._apart(block % 2), 2), 1.0)
 
     def __call__(self, part: Index) -> Change:
@@ -282,14 +284,6 @@ class _Chow:
         """Sums of squared errors of least squares on some windows, (target,)."""
         errors = KnownFeatures.of(self.design[rows]).taken_off(self.targets[rows])
         return np.asarray((errors**2).sum(0))
-
-
-def _halves_and_quarters(rows: int, columns: int) -> Iterator[tuple[str, Index]]:
-    """Of time, as parts (window,); quarters where there are rows for them."""
-    quarter = np.arange(rows) * 4 // rows
-    yield "from the earlier to the later half", quarter // 2
-    if rows >= ROWS_PER_INPUT_OF_QUARTERS * columns:
-        yield "from quarter to quarter of the data", quarter
 
 
 def _phases(windows: Windows) -> Iterator[tuple[str, Index]]:

@@ -13,6 +13,8 @@ import numpy as np
 
 from forecause.arrays import Array, Single
 from forecause.bounded import is_whole
+from forecause.config.thresholds import thresholds
+from forecause.data.windows import Windows
 from forecause.diagnostics.power import noise_sd
 from forecause.errors import InputError
 from forecause.forecast.causal import CausalForecaster
@@ -27,8 +29,9 @@ DENSE = (
     " The run is without a causal forecaster, as of an old version or read anew: its "
     "forecaster reads all inputs, so variables without a path from what is set may move."
 )
+
+# Numerics:
 FARTHEST = 1e6  # standard deviations: a value that runs away stays a number, so 0 times it is 0
-ENOUGH_NOISE = 40  # windows of a domain whose errors stand for it
 
 
 class Models(NamedTuple):
@@ -60,7 +63,7 @@ def noise_of(found: Result, forecaster: Forecaster, domain: int) -> Single:
         errors, domains = forecaster.residuals.astype(np.float64), forecaster.residual_domain
     else:
         errors, domains = _scaled_errors(found, forecaster), found.data.sampled.domain
-    if domains is not None and (domains == domain).sum() >= ENOUGH_NOISE:
+    if domains is not None and (domains == domain).sum() >= thresholds().effects.least_noise:
         errors = errors[domains == domain]
     return np.asarray(errors - errors.mean(0), dtype=np.float32)
 
@@ -72,6 +75,19 @@ def _scaled_errors(found: Result, forecaster: Forecaster) -> Array:
     errors = (window.target - forecaster.forecast(window)).astype(np.float64)
     size = noise_sd(found.losses)[found.data.coding.of_column]
     return np.asarray(errors * np.maximum(size / np.maximum(errors.std(0, ddof=1), 1e-12), 1.0))
+
+
+def windows_of(found: Result, data: Any = None) -> Windows | None:
+    """The windows of a run or of `data`, read again where it was loaded; None if the run's data is
+    gone."""
+    if found.windows is not None and data is None:
+        return found.windows
+    try:
+        return Windows.of(found.deseasonalised_panel(data), found.graph.max_lag)
+    except InputError:
+        if data is not None:
+            raise
+        return None
 
 
 def check_count(name: str, value: Any, least: int = 1, most: int | None = None) -> None:

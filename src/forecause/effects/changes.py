@@ -23,14 +23,15 @@ from forecause.data.windows import Windows, past_and_targets
 from forecause.effects.coefficient_draws import has_dense_fit
 from forecause.effects.periods import between, data_of, ends_of
 from forecause.errors import InputError
+from forecause.graph.edge_table import edge_keys
 from forecause.graph.lagged import LaggedGraph
 from forecause.regression.p_values import adjusted_p_values
 from forecause.regression.robust import hc3_fit
 from forecause.result import Result
 from forecause.views import card
 
+# Time and memory:
 MOST_WINDOWS = 50_000  # of a period
-OTHER_UNITS = 30.0  # ratio of standard deviations from which units may differ
 
 
 CAVEAT = (
@@ -245,7 +246,7 @@ def _check_steps(one: Panel, other: Panel) -> None:
 def _on_units(panels: list[Panel]) -> str:
     """What to look at where a column varies far more in one period."""
     ratio = np.divide(*(np.maximum(panel.moments[1], 1e-300) for panel in panels))
-    odd = np.flatnonzero(np.maximum(ratio, 1 / ratio) > OTHER_UNITS)
+    odd = np.flatnonzero(np.maximum(ratio, 1 / ratio) > thresholds().changes.other_units)
     names = ", ".join(panels[0].variables[column] for column in odd)
     return f" {names} varies far more in one period: is its unit the same?" if len(odd) else ""
 
@@ -285,10 +286,8 @@ def _tests(found: Result, one: _Fit, other: _Fit) -> pd.DataFrame:
             "p_value": p,
         }
     )
-    edges = found.graph.causal.edges
-    known = set(zip(edges["source"], edges["target"], edges["lag"], strict=True))
-    keys = zip(table["source"], table["target"], table["lag"], strict=True)
-    is_link = np.array([key in known for key in keys])
+    known = set(edge_keys(found.graph.causal.edges))
+    is_link = np.array([key in known for key in edge_keys(table)])
     q = np.ones(len(table))
     for group in (is_link, ~is_link):
         q[group] = adjusted_p_values(p[group])

@@ -10,16 +10,17 @@ from __future__ import annotations
 import numpy as np
 
 from forecause.arrays import Array, Mask
+from forecause.config.thresholds import thresholds
 from forecause.regression.robust import hc3_fit
 
+# Time and memory:
 WORK = 2e9  # multiplications; with more, neighbouring windows share their noise
 FEWEST_BLOCKS = 100
-WINDOWS_PER_INPUT = 1.5  # with fewer, a fit on all inputs says nothing
 
 
 def has_dense_fit(windows: int, inputs: int) -> bool:
     """Whether there are windows enough to fit every target to all inputs."""
-    return windows > WINDOWS_PER_INPUT * (inputs + 1)
+    return windows > thresholds().effects.windows_per_input * (inputs + 1)
 
 
 def coefficient_errors(

@@ -6,20 +6,23 @@ the other levels. What a level of a label does as a target is the change of its 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from forecause.arrays import Array, Floats
 from forecause.data.panel import Scale
-from forecause.data.windows import Windows
-from forecause.effects.answering import CAVEAT, Models, caveat_of, check_count, column_place
+from forecause.effects.answering import (
+    CAVEAT,
+    Models,
+    caveat_of,
+    check_count,
+    column_place,
+    windows_of,
+)
 from forecause.effects.intervals import COLUMNS, LEVEL, UNKNOWN, Interval, average_effect
 from forecause.effects.levels import LevelChange, level_effect
-from forecause.errors import InputError
 from forecause.result import Result
 from forecause.views import card, figure
 
@@ -64,10 +67,6 @@ class Effect:
     def sd(self) -> float:
         """How much the change differs between windows: 0 if the effect is linear."""
         return float(self.samples.std())
-
-    def quantile(self, share: float | Sequence[float]) -> Any:
-        """Quantiles of the change over the windows."""
-        return np.quantile(self.samples, share)
 
     def __repr__(self) -> str:
         change = self.mean if np.isnan(self.change) else self.change
@@ -143,7 +142,7 @@ def _interval(found: Result, source: str, outcome: int, lag: int) -> Interval:
     own = (edges["source"] == source) & (edges["target"] == name) & (edges["lag"] == lag)
     if own.any() and COLUMNS[0] in edges and found.data.coding.label(target) is None:
         return Interval(*edges.loc[own, list(COLUMNS)].to_numpy(dtype=float)[0])
-    windows = _windows(found)
+    windows = windows_of(found)
     if windows is None:
         return UNKNOWN
     return average_effect(found.graph, windows, source, name, lag, column=outcome)
@@ -151,19 +150,9 @@ def _interval(found: Result, source: str, outcome: int, lag: int) -> Interval:
 
 def _level_interval(found: Result, change: LevelChange, outcome: int, lag: int) -> Interval:
     """Of a level's effect on a column, in the data's units."""
-    windows = _windows(found)
+    windows = windows_of(found)
     if windows is None:
         return UNKNOWN
     causes = Models.of(found).causal.allowed[outcome].ravel()
     told = level_effect(windows, change, outcome, lag, causes)
     return Interval(*(float(found.data.sd[outcome]) * end for end in told))
-
-
-def _windows(found: Result) -> Windows | None:
-    """The windows of the run; None for a loaded run whose data is gone."""
-    if found.windows is not None:
-        return found.windows
-    try:
-        return Windows.of(found.deseasonalised_panel(), found.graph.max_lag)
-    except InputError:
-        return None

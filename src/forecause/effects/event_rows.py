@@ -26,15 +26,7 @@ from forecause.seasons.course import (
     time_taken_out,
 )
 
-LEAST_ROWS = 10  # of an event of which only one moment is named
-LEAST_CALM = 40  # windows
-ENOUGH_BEFORE = 200  # calm windows before an event, from which on later ones are not needed
-ROWS_PER_INPUT = 3  # the same, per lagged input
-TOO_FEW = (
-    f"Too few calm rows to know what is normal: {{}}, at least {LEAST_CALM} are needed beside the "
-    "event."
-)
-TREND_GOES_ON = 0.25  # of the calm rows' number: for how long after them a trend goes on
+TOO_FEW = "Too few calm rows to know what is normal: {}, at least {} are needed beside the event."
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,17 +71,18 @@ def _calm_without(found: Result, read: Panel, rows: Index) -> Windows:
     first, lags = int(rows[0]), found.graph.max_lag
     doubtful = max(first - len(rows), int(np.argmax(read.series == read.series[first])))
     inputs = lags * len(read.variables)
-    blocks = (thresholds().events.least_calm_blocks + 1) * len(rows)
+    bounds = thresholds().events
+    blocks = (bounds.least_calm_blocks + 1) * len(rows)
     if blocks > read.rows - len(rows):
         blocks = 0  # there will be no p-value anyway
-    enough = max(ENOUGH_BEFORE, ROWS_PER_INPUT * inputs, blocks)
+    enough = max(bounds.enough_before, bounds.enough_per_input * inputs, blocks)
     later = (read.series == read.series[first]) & (np.arange(read.rows) >= doubtful)
     if read.time is not None:
         later |= read.time >= read.time[doubtful]
     itself = np.isin(np.arange(read.rows), rows)
     own = read.series == read.series[first]
-    for dropped, least in ((later, enough), (itself, LEAST_CALM)):
-        if (~dropped).sum() < least or (own & ~dropped).sum() < LEAST_CALM:
+    for dropped, least in ((later, enough), (itself, bounds.least_calm)):
+        if (~dropped).sum() < least or (own & ~dropped).sum() < bounds.least_calm:
             continue
         try:
             left = time_taken_out(_without(read, dropped), found.config)
@@ -100,7 +93,7 @@ def _calm_without(found: Result, read: Panel, rows: Index) -> Windows:
         calm = Windows.of(left, lags)
         if len(calm) >= least:
             return calm
-    raise InputError(TOO_FEW.format(int((own & ~itself).sum())))
+    raise InputError(TOO_FEW.format(int((own & ~itself).sum()), bounds.least_calm))
 
 
 def _without(read: Panel, dropped: Mask) -> Panel:
@@ -120,8 +113,9 @@ def rows_of_data(found: Result, event: Any, until: Any, data: Any) -> Stretch:
     calm = found.windows
     if calm is None:
         calm = Windows.of(found.deseasonalised_panel(panel=read), lags)
-    if len(calm) < LEAST_CALM:
-        raise InputError(TOO_FEW.format(len(calm)))
+    least = thresholds().events.least_calm
+    if len(calm) < least:
+        raise InputError(TOO_FEW.format(len(calm), least))
     values, time, apart, series = plain_rows(data, found.config.data, read)
     moved = _off_their_value(read, apart)
     rows = np.arange(len(values))
@@ -164,7 +158,9 @@ def _event_rows(event: Any, until: Any, time: Time | None, rows: int, lags: int)
         raise InputError(f"{event} lies after the data, whose last row is {places[-1]}.")
     if when < places[0]:
         raise InputError(f"{event} lies before the data, whose first row is {places[0]}.")
-    return np.arange(max(at - lags, 0), min(at + max(lags, LEAST_ROWS), rows))
+    return np.arange(
+        max(at - lags, 0), min(at + max(lags, thresholds().events.least_rows_to_test), rows)
+    )
 
 
 def _scaled(values: Array, calm: Windows) -> Array:
@@ -276,7 +272,7 @@ def _without_time(values: Array, place: Index | None, calm: Panel, series: int) 
     terms, weights = course.terms[series], course.weights[series]
     matrix = terms.matrix(known)
     if terms.knots:  # a trend goes on for a while, then it stays where it is
-        most = (1 + TREND_GOES_ON) * course.ends[series]
+        most = (1 + thresholds().events.trend_goes_on) * course.ends[series]
         later = len(terms.shifts) + len(terms.odd_days)
         own = slice(matrix.shape[1] - later - len(terms.knots) + 1, matrix.shape[1] - later)
         matrix[:, own] = terms.matrix(np.clip(known, 0, most))[:, own]

@@ -5,9 +5,10 @@ Normal is what calm rows taught (`event_rows`); what is new is measured against 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,7 @@ from forecause.config.thresholds import thresholds
 from forecause.data.windows import past_and_targets
 from forecause.effects.answering import variable_place
 from forecause.effects.event_rows import Stretch, known_mean, rows_of_data, rows_of_run
-from forecause.effects.known_graph import followers, graph_and_links, ways_to
-from forecause.effects.periods import zone_of
+from forecause.effects.periods import data_of, zone_of
 from forecause.effects.surprise import (
     Normal,
     conformal_p_value,
@@ -29,13 +29,16 @@ from forecause.effects.surprise import (
 )
 from forecause.errors import InputError
 from forecause.forecast.refit import Causes
+from forecause.graph.edge_table import edge_keys
 from forecause.graph.lagged import LaggedGraph
 from forecause.result import Result
 from forecause.views import card
 
-ROWS_PER_LAG = 4  # of an event without rows before it, whose first rows are then only past
+# Looks:
 SHOWN = 5  # variables in a picture
 
+
+Link = tuple[str, str, int]  # source, target, lag
 
 CAVEAT = (
     "A cause outside the table shows up in the variables that it enters first; one that acts "
@@ -160,6 +163,12 @@ class _News:
         return np.array([own[self.size[own].argmax()] for own in self.columns])
 
     @property
+    def loud(self) -> set[str]:
+        """The variables in which much is new."""
+        is_loud = self.size[self.loudest] >= thresholds().events.loud
+        return {name for name, much in zip(self.names, is_loud, strict=True) if much}
+
+    @property
     def silence(self) -> list[str]:
         """A sentence on the variables of which nothing was observed."""
         seen: Mask = np.asarray(np.isfinite(self.every).any(axis=0))
@@ -205,7 +214,8 @@ def explain(
     ways = ways_to(links, target)
     doubtful = set() if target is None else set(news.names) - {target, *ways}
     if graph is not None:
-        doubtful |= followers(_loud(news), links)
+        loud = news.loud  # their links may act within a row
+        doubtful |= {end for start, end, _ in links if start in loud and start != end}
     causes = _causes(news, known.max_lag, target, doubtful)
     listed = [(name, *ways[name]) for name in causes["variable"] if name in ways]
     p_value, blocks = conformal_p_value(news.normal.errors, news.innovations)
@@ -221,6 +231,49 @@ def explain(
         pd.DataFrame(news.every[:, news.loudest], index=news.time, columns=list(news.names)),
         notes=(*stretch.notes, *news.silence),
     )
+
+
+def graph_and_links(found: Result, graph: Any) -> tuple[LaggedGraph, list[Link]]:
+    """The graph by which an event is explained, and its links: the run's, or the user's, a
+    LaggedGraph or pairs (source, target) at every lag, which may name columns that never moved in
+    the run's data."""
+    own = found.graph
+    if graph is None or isinstance(graph, LaggedGraph):
+        known = own if graph is None else graph
+        if known.variables != own.variables:
+            raise InputError("The graph given has other variables than the run.")
+        return known, edge_keys(known.causal.edges)
+    still = {str(change.column) for change in data_of(found).changes}
+    links: list[Link] = []
+    pairs = getattr(graph, "edges", graph)
+    for pair in pairs if isinstance(pairs, Iterable) else [pairs]:
+        is_pair = isinstance(pair, tuple | list) and len(pair) == 2
+        if not is_pair or not set(pair) <= {*own.variables, *still}:
+            raise InputError(
+                f"Expected pairs (source, target) of the run's variables, found {pair!r:.80}."
+            )
+        links += [(*pair, lag) for lag in range(1, own.max_lag + 1)]
+    inner = [link for link in links if set(link[:2]) <= set(own.variables)]
+    return LaggedGraph.from_edges(list(own.variables), own.max_lag, inner), links
+
+
+def ways_to(links: list[Link], target: str | None) -> dict[str, tuple[str, str]]:
+    """For every ancestor of the target: the way there with the fewest links, and its lags."""
+    if target is None:
+        return {}
+    import networkx as nx
+
+    backwards = nx.DiGraph()
+    backwards.add_node(target)
+    for source, end, lag in links:
+        known = backwards.get_edge_data(end, source, {"lag": lag})
+        backwards.add_edge(end, source, lag=min(lag, known["lag"]))
+    ways = {}
+    for name, way in nx.single_source_shortest_path(backwards, target).items():
+        if name != target:
+            lags = [backwards.edges[pair]["lag"] for pair in pairwise(way)]
+            ways[name] = (" -> ".join(way[::-1]), " + ".join(map(str, lags[::-1])))
+    return ways
 
 
 def _causes(
@@ -241,12 +294,6 @@ def _causes(
     return table.sort_values(["score", "surprise"], ascending=False, ignore_index=True)
 
 
-def _loud(news: _News) -> set[str]:
-    """The variables in which much is new."""
-    sizes, least = news.size[news.loudest], thresholds().events.loud
-    return {name for name, size in zip(news.names, sizes, strict=True) if size >= least}
-
-
 def _normal(stretch: Stretch, graph: LaggedGraph) -> Normal:
     """What calm rows are like, given the causes in a graph and the own past of each column."""
     calm = stretch.calm
@@ -264,7 +311,7 @@ def _innovations(normal: Normal, stretch: Stretch) -> tuple[Array, Array, int]:
     """What is new in the event, the rows with their past, and how many rows were past alone."""
     lags, left_out = len(stretch.past), 0
     past, rows = stretch.past, stretch.rows
-    if np.isnan(past).all() and len(rows) >= ROWS_PER_LAG * lags:
+    if np.isnan(past).all() and len(rows) >= thresholds().events.rows_per_lag * lags:
         past, rows, left_out = rows[:lags], rows[lags:], lags
     found, whole = normal.innovations(past, rows)
     if not np.isfinite(found).any():

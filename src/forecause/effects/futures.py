@@ -24,7 +24,10 @@ from forecause.errors import InputError
 from forecause.forecast.forecaster import Forecaster, roll
 from forecause.result import Result
 
+# Looks:
 BANDS = (80, 95)  # per cent
+
+# Time and memory:
 BAND_DRAWS = 2_000
 WIDTH_DRAWS = 500  # noisy futures by which the width of bands is measured
 MEAN_DRAWS = 1_000  # noisy futures whose mean is the forecast of a curved forecaster

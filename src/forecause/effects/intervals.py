@@ -27,6 +27,7 @@ from scipy.special import ndtr, ndtri, stdtrit
 from forecause.arrays import Array
 from forecause.config.thresholds import thresholds
 from forecause.data.windows import Window, Windows
+from forecause.graph.edge_table import edge_keys
 from forecause.graph.lagged import LaggedGraph
 from forecause.regression.least_squares import damped, precision
 from forecause.regression.residuals import product_t_values
@@ -34,18 +35,26 @@ from forecause.regression.robust import hc3_terms
 from forecause.regression.splines import spline_slopes, spline_terms
 from forecause.work_sharing import in_blocks, parallel_map
 
-LEVEL = 0.9  # of the intervals
 COLUMNS = ("change", "change_low", "change_high")
+
+# Looks:
+LEVEL = 0.9  # of the intervals
+
+# Shape of the model:
+HIGHEST_POWER, HIGHEST_DEGREE = 4, 6  # of a factor, of a product
+KNOTS, ROWS_PER_KNOT, MOST_KNOTS = 7, 600, 12  # more of them with more rows
+
+# Time and memory:
 MOST_CONTROLS = 60  # inputs beside the causes, the strongest first
 MOST_PRODUCTS = 600  # of two to four causes, and of their powers
-HIGHEST_POWER, HIGHEST_DEGREE = 4, 6  # of a factor, of a product
-ROWS_PER_TERM, ROWS_PER_PRODUCT = 5, 15  # with fewer rows, fewer terms
-KNOTS, ROWS_PER_KNOT, MOST_KNOTS = 7, 600, 12  # more of them with more rows
 TARGETS_AT_ONCE, FEW_TARGETS = 8, 100  # looked at together, where there are more than a few
 WORK = 1e10  # multiplications for all targets together: a few seconds
 FEWEST_ROWS, MOST_ROWS = 5_000, 100_000  # looked at, if there are more
+
+# Numerics:
 SMALL_RIDGE = 1e-9  # of the largest eigenvalue, against columns that repeat each other
 
+Edge = tuple[str, str, int]  # source, target, lag
 Input = tuple[int, int]  # column, lag
 
 
@@ -93,7 +102,7 @@ def average_effect(
 
 def _filled_in(graph: LaggedGraph, windows: Windows, fdr: float | None) -> LaggedGraph:
     """The graph with the columns of COLUMNS; labels and links within a row have no such effect."""
-    found: dict[tuple[str, str, int], Interval] = {}
+    found: dict[Edge, Interval] = {}
     if len(graph.edges) and len(windows):
         targets = replace(_Targets.of(graph, windows), bar=_bar(graph, fdr))
         names = list(dict.fromkeys(graph.edges["target"]))
@@ -102,8 +111,7 @@ def _filled_in(graph: LaggedGraph, windows: Windows, fdr: float | None) -> Lagge
         work = 2 * size * len(targets.windows) * MOST_CONTROLS**2
         for part in parallel_map(_of_targets, targets, blocks, work):
             found |= part
-    keys = zip(graph.edges["source"], graph.edges["target"], graph.edges["lag"], strict=True)
-    values = [found.get((s, t, int(lag)), UNKNOWN) for s, t, lag in keys]
+    values = [found.get(key, UNKNOWN) for key in edge_keys(graph.edges)]
     table = pd.DataFrame(values, columns=list(COLUMNS), index=graph.edges.index, dtype=float)
     edges = graph.edges.assign(**{name: table[name] for name in COLUMNS})
     if "sign" in edges:  # that of the effect; 0 where its interval holds zero
@@ -113,7 +121,7 @@ def _filled_in(graph: LaggedGraph, windows: Windows, fdr: float | None) -> Lagge
     return replace(graph, edges=edges)
 
 
-def _of_targets(targets: _Targets, names: Sequence[str]) -> dict[tuple[str, str, int], Interval]:
+def _of_targets(targets: _Targets, names: Sequence[str]) -> dict[Edge, Interval]:
     """The intervals of all edges into some targets."""
     return {
         edge: interval
@@ -128,20 +136,15 @@ class _Targets:
 
     graph: LaggedGraph
     windows: Windows
-    edges: dict[str, list[tuple[str, str, int]]]
+    edges: dict[str, list[Edge]]
     bar: float | None = None  # standard errors that an edge had to reach to be chosen
 
     @classmethod
-    def of(
-        cls, graph: LaggedGraph, windows: Windows, more: Sequence[tuple[str, str, int]] = ()
-    ) -> _Targets:
-        edges: dict[str, list[tuple[str, str, int]]] = {}
-        keys = zip(graph.edges["source"], graph.edges["target"], graph.edges["lag"], strict=True)
-        for source, target, lag in dict.fromkeys([*keys, *more]):
-            if lag > 0:
-                edges.setdefault(str(target), []).append((str(source), str(target), int(lag)))
-        for target in graph.variables:
-            edges.setdefault(target, [])
+    def of(cls, graph: LaggedGraph, windows: Windows, more: Sequence[Edge] = ()) -> _Targets:
+        edges: dict[str, list[Edge]] = {name: [] for name in graph.variables}
+        for edge in dict.fromkeys([*edge_keys(graph.edges), *more]):
+            if edge[2] > 0:
+                edges[edge[1]].append(edge)
         used = sum(bool(into) for into in edges.values())
         terms = min(windows.inputs, MOST_CONTROLS) + 40
         rows = int(np.clip(WORK / (terms**2 * max(used, 1)), FEWEST_ROWS, MOST_ROWS))
@@ -159,7 +162,7 @@ class _Targets:
     def intervals(
         self,
         target: str,
-        asked: Sequence[tuple[str, str, int]],
+        asked: Sequence[Edge],
         level: float,
         column: int | None = None,
     ) -> list[Interval]:
@@ -182,7 +185,7 @@ class _Targets:
     ) -> list[Interval]:
         """Average slopes of a target's column along its causes, all standardised."""
         windows = self.windows.observed(column)
-        controls = self._controls(target, causes, len(windows) // ROWS_PER_TERM)
+        controls = self._controls(target, causes, _terms_for(len(windows)))
         batch = self.drawn if len(windows) == len(self.windows) else windows.whole()
         past = batch.past  # (row, step, column), oldest first
         inputs, beside = (
@@ -221,17 +224,26 @@ def _bar(graph: LaggedGraph, fdr: float | None) -> float | None:
     return float(-ndtri(fdr * min(len(graph) / candidates, 1.0) / 2))
 
 
+def _terms_for(rows: int) -> int:
+    """How many terms a regression on so many rows may have."""
+    return int(rows // thresholds().effects.rows_per_term)
+
+
 def _average_slopes(
     inputs: Array, beside: Array, outcome: Array, level: float, bar: float | None = None
 ) -> list[Interval]:
     """Of the outcome (row,) along every input (row, input), beside others (row, control)."""
     lines = np.concatenate([np.ones((1, len(outcome))), inputs.T, beside.T]).T
-    room = len(outcome) // ROWS_PER_TERM - lines.shape[1]
+    room = _terms_for(len(outcome)) - lines.shape[1]
     fit = _SlopeFit(lines, np.eye(inputs.shape[1], lines.shape[1], 1), outcome)
     fit = fit.with_terms(*_bends(inputs, min(len(outcome), room)))
     if _hints_at_products(inputs, fit.errors):
-        room = len(outcome) // ROWS_PER_TERM - fit.design.shape[1]
-        fit = fit.with_terms(*_products(inputs, min(len(outcome) // ROWS_PER_PRODUCT, room)))
+        room = _terms_for(len(outcome)) - fit.design.shape[1]
+        fit = fit.with_terms(
+            *_products(
+                inputs, min(int(len(outcome) // thresholds().effects.rows_per_product), room)
+            )
+        )
     estimates, spreads = fit.estimates, fit.standard_errors
     freedom = max(len(outcome) - fit.design.shape[1], 1)
     far = stdtrit(freedom, (1 + level) / 2) * spreads

@@ -15,6 +15,7 @@ from forecause.effects.coefficient_draws import has_dense_fit
 from forecause.effects.intervals import LEVEL, Interval
 from forecause.regression.robust import hc3_fit
 
+# Time and memory:
 MOST_WINDOWS = 20_000  # for the interval
 
 

@@ -17,6 +17,7 @@ from forecause.effects.levels import LevelChange
 from forecause.forecast.forecaster import Forecaster, roll
 from forecause.result import Result
 
+# Time and memory:
 CASES = 1_000  # states of the data, with noise of their own, that a curved forecaster starts from
 
 

@@ -28,6 +28,7 @@ from forecause.effects.answering import (
     finite_number,
     noise_of,
     variable_place,
+    windows_of,
 )
 from forecause.effects.coefficient_draws import coefficient_errors, has_dense_fit
 from forecause.effects.direct_effect import Effect, level_change
@@ -38,9 +39,12 @@ from forecause.forecast.forecaster import Forecaster
 from forecause.result import Result
 from forecause.views import card, figure
 
+# Time and memory:
 DRAWS = 300  # of coefficients, for the bands
 MOST_WINDOWS = 20_000  # for the bands
 MOST_HORIZON = 500
+
+# Looks:
 NORMAL_90 = 1.6449  # standard errors of a 90 % interval
 SHOWN = 6  # targets in a picture
 
@@ -310,7 +314,7 @@ def _ends(
     the same, all of it from a quarter of its width on. Where the forecaster is curved, the mean
     over states and what curves change count besides.
     """
-    windows = _windows(found, data)
+    windows = windows_of(found, data)
     if windows is None:
         unknown = np.full(told.total.shape, np.nan)
         return (unknown, unknown), NO_BANDS
@@ -355,16 +359,3 @@ def _lines(
         moved = moved - push.summed(recursion(weight, push, between))
     low, high = np.quantile(moved[1:], [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     return _Lines(moved[0], np.asarray((high - low) / 2))
-
-
-def _windows(found: Result, data: Any) -> Windows | None:
-    """The windows of the run, read again where it was loaded; None if the data is gone."""
-    if found.windows is not None and data is None:
-        return found.windows
-    try:
-        panel = found.deseasonalised_panel(data)
-    except InputError:
-        if data is not None:
-            raise
-        return None
-    return Windows.of(panel, found.graph.max_lag)

@@ -18,7 +18,7 @@ from forecause.config.thresholds import thresholds
 from forecause.regression.least_squares import ridge
 from forecause.regression.sample import stretches
 
-BLOCKS = 5  # of calm time, each left out once
+# Numerics:
 SMALL_RIDGE = 1e-4  # per row
 LARGEST = 300.0  # -log10 of the smallest p-value
 
@@ -59,7 +59,7 @@ class Normal:
             penalty[0] = 0.0
             whole = ridge(design[rows], values[rows], penalty + 1e-9)
             intercept[column], weight[column, causes[column]] = whole[0], whole[1:]
-            for block in stretches(len(rows), BLOCKS):
+            for block in stretches(len(rows), thresholds().events.calm_parts):
                 others = np.delete(rows, block)
                 fitted = ridge(design[others], values[others], penalty + 1e-9)
                 left_out = rows[block]

@@ -228,3 +228,9 @@ def over_mean(losses: pd.DataFrame) -> pd.DataFrame:
     mean = losses["mean"].clip(lower=1e-12)
     numbers = losses.drop(columns=["mean", "chosen"]).div(mean, axis=0)
     return numbers.assign(chosen=losses["chosen"])
+
+
+def chosen_losses(losses: pd.DataFrame) -> pd.Series[float]:
+    """Held-out loss of the forecaster in use, per variable."""
+    rows = losses.to_dict(orient="records")
+    return pd.Series([float(row[row["chosen"]]) for row in rows], index=losses.index)

@@ -62,6 +62,14 @@ def edge_records(edges: pd.DataFrame) -> list[dict[str, Cell]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
+def edge_keys(edges: pd.DataFrame) -> list[tuple[str, str, int]]:
+    """(source, target, lag) of every edge."""
+    columns = (edges[name].tolist() for name in ("source", "target", "lag"))
+    return [
+        (str(source), str(target), int(lag)) for source, target, lag in zip(*columns, strict=True)
+    ]
+
+
 def between_variables(edges: pd.DataFrame) -> pd.Series[bool]:
     """Which edges, (edge,), link two variables; the others link one to its own past."""
     return edges["source"] != edges["target"]

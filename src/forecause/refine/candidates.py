@@ -14,15 +14,18 @@ from forecause.arrays import Array, Index, Mask
 from forecause.config.thresholds import thresholds
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows, batches_of, moments_of
+from forecause.diagnostics.examined import of_variables
 from forecause.errors import InputError
 from forecause.forecast.forecaster import ENOUGH_WINDOWS
 from forecause.graph.axes import by_step
+from forecause.graph.edge_table import edge_keys
 from forecause.graph.lagged import LaggedGraph
 from forecause.regression.least_squares import Regression
 from forecause.regression.moments import unexplained
 from forecause.regression.p_values import adjusted_p_values
 from forecause.regression.residuals import Residuals
 
+# Time and memory:
 CHUNK_VALUES = 20_000_000  # numbers of a design held in memory at once
 Place = tuple[int, int, int]  # target, source, lag
 
@@ -50,9 +53,8 @@ def check_variables(panel: Panel, graph: LaggedGraph) -> None:
 def lagged_places(graph: LaggedGraph) -> list[Place]:
     """Where the lagged causal edges lie in an array (target, source, lag 0 ..)."""
     place = {name: i for i, name in enumerate(graph.variables)}
-    edges = graph.causal.edges
-    rows = zip(edges["target"], edges["source"], edges["lag"], strict=True)
-    return [(place[target], place[source], int(lag)) for target, source, lag in rows if lag > 0]
+    keys = edge_keys(graph.causal.edges)
+    return [(place[target], place[source], lag) for source, target, lag in keys if lag > 0]
 
 
 def candidate_mask(graph: LaggedGraph, pairs: Iterable[Pair]) -> Mask:
@@ -73,7 +75,7 @@ def screen_instantaneous(panel: Panel, graph: LaggedGraph) -> tuple[Pair, ...]:
     Every variable is regressed on its parents in the graph; the correlations of what is left
     pass Benjamini-Hochberg over all pairs. A label is correlated by the level that does most.
     """
-    correlation, p_values = _by_variable(*_residuals(panel, graph).correlation(0), panel)
+    correlation, p_values = of_variables(*_residuals(panel, graph).correlation(0), panel.coding)
     names = panel.coding.variables
     first, second = np.triu_indices(len(names), 1)
     q_values = adjusted_p_values(p_values[first, second])
@@ -83,21 +85,6 @@ def screen_instantaneous(panel: Panel, graph: LaggedGraph) -> tuple[Pair, ...]:
         if q <= thresholds().hidden.within_row_fdr
     ]
     return tuple(sorted(pairs, key=lambda pair: -abs(pair.correlation)))
-
-
-def _by_variable(correlation: Array, p_values: Array, panel: Panel) -> tuple[Array, Array]:
-    """Correlations of columns as those of variables: the smallest p-value times their number."""
-    if not panel.labels:
-        return correlation, p_values
-    slices = panel.coding.slices
-    strongest, p = (np.zeros((len(slices), len(slices))) for _ in range(2))
-    for i, own in enumerate(slices):
-        for j, other in enumerate(slices):
-            part = p_values[own, other]
-            best = np.unravel_index(part.argmin(), part.shape)
-            strongest[i, j] = correlation[own, other][best]
-            p[i, j] = min(float(part[best]) * part.size, 1.0)
-    return strongest, p
 
 
 def _residuals(panel: Panel, graph: LaggedGraph) -> Residuals:

@@ -11,15 +11,17 @@ from typing import Any
 import numpy as np
 
 from forecause.arrays import Array, Mask
+from forecause.config.thresholds import thresholds
 from forecause.data import Panel
 from forecause.errors import InputError
 from forecause.graph import LaggedGraph
 from forecause.refine.candidates import LaggedProducts
 from forecause.refine.links import Links, graph_of, has_cycle
 
-PENALTY = 0.1  # the published default for both parts
 # Tight, so that weights that should be zero reach their bound.
 OPTIONS: Any = {"ftol": 1e-12, "gtol": 1e-6, "maxfun": 100_000, "maxiter": 100_000}
+
+# Numerics:
 MAX_ASCENTS = 100
 TOLERANCE = 1e-8  # of the constraint that nothing drives itself in a circle
 MAX_WEIGHT = 1e16  # of the quadratic penalty
@@ -41,7 +43,8 @@ def graph_of_links(panel: Panel, max_lag: int, links: Links) -> LaggedGraph:
 def fit_links(panel: Panel, max_lag: int, links: Links) -> Array:
     """Weights (target, source, lag 0 ..) of these links."""
     free = links.allowed.transpose(2, 1, 0)
-    return fit_weights(LaggedProducts.of(panel, max_lag), PENALTY, PENALTY, free).transpose(2, 1, 0)
+    penalty = thresholds().hidden.dynotears_penalty
+    return fit_weights(LaggedProducts.of(panel, max_lag), penalty, penalty, free).transpose(2, 1, 0)
 
 
 def fit_weights(

@@ -48,6 +48,7 @@ from forecause.refine.candidates import (
 from forecause.refine.links import Links
 from forecause.refine.tigramite_search import by_target, search_latent
 
+# Time and memory:
 # Bounds on conditioning sets, without which ten variables can take many minutes.
 MAX_SIZE = 2
 MAX_SETS_PER_SIZE = 5

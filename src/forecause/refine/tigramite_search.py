@@ -24,6 +24,7 @@ from forecause.graph.edge_table import CAUSE, WITHOUT_DIRECTION
 from forecause.refine.candidates import counted_columns
 from forecause.refine.links import Assumptions, Links, graph_of
 
+# Formats:
 MISSING = -1e300  # what tigramite is told to read as a missing value; it refuses NaN
 
 

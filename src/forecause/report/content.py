@@ -9,6 +9,7 @@ import numpy as np
 
 from forecause.data.summary import delay_text
 from forecause.errors import InputError
+from forecause.forecast.comparison import chosen_losses
 from forecause.graph.edge_table import edge_records
 from forecause.graph.json_format import MOST_SCORES
 from forecause.graph.lagged import LaggedGraph
@@ -17,7 +18,6 @@ from forecause.report.layout import grouped, positions
 from forecause.report.shapes import edge_shapes
 from forecause.report.words import (
     change_text,
-    chosen_losses,
     claim,
     delay_unit,
     direction,

@@ -20,6 +20,7 @@ from forecause.data.summary import timing
 from forecause.data.variables import Variables
 from forecause.data.windows import Window, Windows
 from forecause.forecast.forecaster import MOST_AT_ONCE, Forecaster
+from forecause.graph.edge_table import edge_keys
 from forecause.graph.lagged import LaggedGraph
 from forecause.report.history import course, short, stretch, ticks, time_parts
 from forecause.report.reproduction import origin
@@ -77,9 +78,9 @@ def strongest_edges(graph: LaggedGraph) -> list[Edge]:
     place = {name: i for i, name in enumerate(graph.variables)}
     tables = [graph.edges, *(part.edges for part in graph.domains.values())]
     wanted = {
-        (place[source], place[target], int(lag)): None
+        (place[source], place[target], lag): None
         for table in tables
-        for source, target, lag in zip(table["source"], table["target"], table["lag"], strict=True)
+        for source, target, lag in edge_keys(table)
         if lag > 0  # a forecaster does not see the row it predicts
     }
     return list(wanted)[:MOST_EDGES]

@@ -22,7 +22,7 @@ from forecause.data.summary import lag_text, sampling_text
 from forecause.diagnostics.finding import Gravity
 from forecause.errors import InputError
 from forecause.files import save_text
-from forecause.forecast.comparison import over_mean
+from forecause.forecast.comparison import chosen_losses, over_mean
 from forecause.graph.lagged import LaggedGraph, links_among
 from forecause.report.content import FORMAT, graph_data, page_data
 from forecause.report.event import event_section
@@ -30,7 +30,6 @@ from forecause.report.reproduction import commands
 from forecause.report.words import (
     NOTHING_FOUND,
     assumptions,
-    chosen_losses,
     data_line,
     delay_unit,
     forecaster_text,

@@ -12,6 +12,7 @@ from matplotlib.colors import LinearSegmentedColormap
 
 from forecause.effects.attribution import attribution_of_run
 from forecause.errors import InputError
+from forecause.forecast.comparison import chosen_losses
 from forecause.graph.axes import by_lag
 from forecause.graph.lagged import LaggedGraph
 from forecause.report import drawing
@@ -152,8 +153,6 @@ class Plots:
         return self.run.relevance[name]
 
     def _best_forecast(self) -> int:
-        from forecause.report.words import chosen_losses
-
         return int(np.argmin(chosen_losses(self.run.losses).to_numpy()))
 
 

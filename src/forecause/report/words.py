@@ -12,7 +12,7 @@ import pandas as pd
 
 from forecause.data.summary import delay_text, lag_text, sampling_text
 from forecause.diagnostics.finding import NO_PROMISE, doubted_edges
-from forecause.forecast.comparison import over_mean
+from forecause.forecast.comparison import chosen_losses, over_mean
 from forecause.graph.edge_table import between_variables, edge_records
 from forecause.graph.lagged import links_among
 from forecause.report.shapes import BOTH_WAYS, THROUGH_SIZE, WITH_OTHERS, edge_shapes
@@ -299,12 +299,6 @@ def forecast_verdict(losses: pd.DataFrame) -> str:
         better = int((own < 0.98 * losses["linear"]).sum())
         text += f"; for {better} it is more than 2 % better than a linear VAR"
     return text + "."
-
-
-def chosen_losses(losses: pd.DataFrame) -> pd.Series[Any]:
-    """Held-out loss of the forecaster in use, per variable."""
-    rows = losses.to_dict(orient="records")
-    return pd.Series([float(row[row["chosen"]]) for row in rows], index=losses.index)
 
 
 def assumptions(run: Result) -> list[tuple[str, str]]:
