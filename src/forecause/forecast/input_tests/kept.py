@@ -25,7 +25,7 @@ from forecause.forecast.input_tests.learned_evidence import combined_p_values
 from forecause.forecast.input_tests.learner_tests import with_learners
 from forecause.forecast.input_tests.protocol import InputTests, TestRequest
 from forecause.forecast.input_tests.refits import LEAST_SQUARE, Refits
-from forecause.forecast.members import JOINED
+from forecause.forecast.means import JOINED
 from forecause.forecast.selection import Fitted, affords_learners
 from forecause.regression.moments import Moments, with_intercept
 from forecause.regression.splines import spline_terms
