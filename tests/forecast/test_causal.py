@@ -9,13 +9,13 @@ from forecause.data import Panel
 from forecause.data.variables import Label
 from forecause.data.windows import Windows
 from forecause.forecast.additive import Additive
-from forecause.forecast.blend import best_shares
 from forecause.forecast.causal import Causal
 from forecause.forecast.causal_fit import Refit
 from forecause.forecast.forecaster import FitData
 from forecause.forecast.guard import fit_causal, guard
 from forecause.forecast.lasso import Lasso
 from forecause.forecast.linear import Linear
+from forecause.forecast.means import best_shares
 from forecause.forecast.refit import Causes, Rows
 from forecause.forecast.selection import FitContext, Fitted
 from forecause.graph.lagged import LaggedGraph

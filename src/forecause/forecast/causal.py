@@ -15,12 +15,16 @@ import pandas as pd
 from pydantic import Field
 
 from forecause.arrays import Array, Index, Mask, Single
-from forecause.config import ForecasterSpec
-from forecause.errors import InputError
-from forecause.forecast.blend import BlendSettings  # noqa: F401  (what a saved run may hold)
 from forecause.forecast.forecaster import Forecaster
-from forecause.forecast.members import Member, PerTargetChoice, PerTargetChoiceSettings, rebuilt
-from forecause.forecast.outlook import Outlook
+from forecause.forecast.means import Blend  # noqa: F401  (what a saved run may hold)
+from forecause.forecast.members import (
+    Member,
+    PerTargetChoice,
+    PerTargetChoiceSettings,
+    built,
+    rebuilt,
+)
+from forecause.forecast.outlook import Outlook, table_as_lists
 
 MOST_RESIDUALS = 2_000  # windows whose residuals are kept for draws
 
@@ -29,22 +33,16 @@ class CausalSettings(PerTargetChoiceSettings):
     """Which member forecasts each target, and how many residuals are kept."""
 
     kind: ClassVar[str] = "causal"
+    refusal: ClassVar[str] = (
+        "The forecaster 'causal' is fitted by every run, to the causes that it found; ask for "
+        "forecaster='auto' or another one, and find it in `run.causal`."
+    )
 
     residual_rows: int = Field(default=0, ge=0, le=MOST_RESIDUALS)
     residual_domains: bool = False  # whether the domain of each is kept
 
-    @classmethod
-    def of_preset(cls, preset: str) -> ForecasterSpec:
-        """Refused: it follows from a graph."""
-        raise InputError(
-            "The forecaster 'causal' is fitted by every run, to the causes that it found; ask for "
-            "forecaster='auto' or another one, and find it in `run.causal`."
-        )
-
     def build(self, shape: tuple[int, int]) -> CausalForecaster:
-        return CausalForecaster(
-            shape, self, {name: member.build(shape) for name, member in self.members.items()}
-        )
+        return CausalForecaster(shape, self, built(self.members, shape))
 
 
 class CausalForecaster(PerTargetChoice):
@@ -123,7 +121,7 @@ class Causal:
         return {
             "forecaster": _described(self.forecaster),
             "guarded": guarded,
-            "losses": _columns(self.losses.reset_index()),
+            "losses": table_as_lists(self.losses),
             "missing_causes": list(self.missing_causes),
             "outlook": None if self.outlook is None else self.outlook.describe(),
         }
@@ -154,14 +152,6 @@ class Causal:
         if outlook is not None:
             outlook = Outlook.restored(outlook, arrays)
         return cls(forecaster, guarded, losses, tuple(about["missing_causes"]), outlook)
-
-
-def _columns(table: pd.DataFrame) -> dict[str, list[Any]]:
-    """Plain lists; what is not a number is None."""
-    return {
-        str(name): [None if cell != cell else cell for cell in table[name].tolist()]
-        for name in table
-    }
 
 
 def _described(forecaster: CausalForecaster) -> dict[str, Any]:

@@ -10,8 +10,8 @@ everything is fitted again on all rows. What is no cause of a target cannot move
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -31,13 +31,14 @@ from forecause.forecast.forecaster import (
     residuals_of,
 )
 from forecause.forecast.linear import Linear
-from forecause.forecast.members import JOINED, Stack
+from forecause.forecast.means import JOINED, Stack
 from forecause.forecast.products import Products
 from forecause.forecast.refit import (
     Candidate,
     Causes,
     Rows,
     closed_form_on,
+    is_better,
     of_variables,
     simplest,
     with_labels,
@@ -45,7 +46,6 @@ from forecause.forecast.refit import (
 from forecause.forecast.trees import Trees
 from forecause.networks.settings import TrainedSettings
 from forecause.progress import QUIET, Progress
-from forecause.regression.p_values import clearly_better
 
 ENOUGH_TO_CHOOSE = 3_000  # windows, from which on forms that no target took are not fitted again
 MOST_MULTIPLIED = 12  # causes of a target whose products are tried
@@ -67,10 +67,11 @@ class Refit:
     seed: int = 0
     device: str = "cpu"
     progress: Progress = QUIET
-    rows: Rows = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rows", Rows.of(self.windows))
+    @cached_property
+    def rows(self) -> Rows:
+        """The windows as regressions read them."""
+        return Rows.of(self.windows)
 
     @classmethod
     def asked(
@@ -129,10 +130,9 @@ class Refit:
             forms = {CLOSED_FORMS[0], *(one.kind for one in trial.members.values())}
         members, names = self._closed(self.rows, forms)
         left_out = _picked({name: one.left_out for name, one in members.items()}, names)
-        fitted = {name: one.model for name, one in members.items()}
         kept = sample_of_residuals(left_out)
         residuals = left_out[kept]
-        fitted |= self._learned_again(won)
+        fitted = {name: one.model for name, one in members.items()} | self._learned_again(won)
         windows = self.windows.at(np.searchsorted(self.windows.rows, self.rows.row[kept]))
         errors = {name: residuals_of(fitted[name], windows).values for name in {*won.values()}}
         for column, name in won.items():
@@ -151,13 +151,10 @@ class Refit:
         domains = len(self.causes.in_domain)
         candidates = []
         for kind in (Linear, Additive):
-            if kind.kind not in forms:
-                continue
-            settings = with_labels(kind(), self.windows)
-            for known in (0, domains) if domains else (0,):
-                own = settings.model_copy(update={"domains": known})
-                candidates.append(closed_form_on(own, rows, self.causes, self.windows.shape))
-        places = simplest(candidates, self.windows.panel.coding, self.windows.scale.mean)
+            for known in sorted({0, domains}) if kind.kind in forms else ():
+                settings = with_labels(kind(domains=known), self.windows)
+                candidates.append(closed_form_on(settings, rows, self.causes, self.windows.shape))
+        places = simplest(candidates, self.windows)
         labels = [one.model.label for one in candidates]
         return dict(zip(labels, candidates, strict=True)), [labels[i] for i in places]
 
@@ -181,13 +178,11 @@ class Refit:
         )
 
     def _completed(self, settings: ForecasterSettings) -> ForecasterSettings:
-        labels = self.windows.panel.coding.label_columns(self.windows.scale.mean)
-        changes: dict[str, Any] = {"labels": labels, "domains": len(self.causes.in_domain)}
-        if isinstance(settings, Products):
-            changes["domains"] = 0
+        known = 0 if isinstance(settings, Products) else len(self.causes.in_domain)
+        changes: dict[str, Any] = {"domains": known}
         if "inputs" in type(settings).model_fields:  # a network whose targets read their own
             changes["inputs"] = int(max(self.causes.anywhere.sum((1, 2)).max(), 1))
-        return settings.model_copy(update=changes)
+        return with_labels(settings, self.windows).model_copy(update=changes)
 
     def _learned(
         self,
@@ -241,21 +236,18 @@ class Refit:
     ) -> dict[int, str]:
         """The joint columns that learners forecast clearly better than their lines or splines do,
         each with the one of the least error."""
-        coding, mean = self.windows.panel.coding, self.windows.scale.mean
-        before = of_variables(_picked(squared, simple), coding, mean)
+        before = of_variables(_picked(squared, simple), self.windows)
         won: dict[int, str] = {}
         least: dict[int, float] = {}
         for name, learner in learned.items():
-            after = of_variables(squared[name], coding, mean)
+            after = of_variables(squared[name], self.windows)
             for column in sorted(self.joint):
-                v = int(coding.of_column[column])
-                known = ~np.isnan(before[:, v])
-                if not (learner.has_model_for(column) and known.any()):
-                    continue
-                before_v, after_v = before[known, v], after[known, v]
-                is_better = clearly_better(before_v, after_v, thresholds().choice.learned_by)
-                if is_better and after_v.mean() < least.get(column, np.inf):
-                    won[column], least[column] = name, float(after_v.mean())
+                v = int(self.windows.panel.coding.of_column[column])
+                by = thresholds().choice.learned_by
+                if learner.has_model_for(column) and is_better(before[:, v], after[:, v], by):
+                    loss = float(after[~np.isnan(before[:, v]), v].mean())
+                    if loss < least.get(column, np.inf):
+                        won[column], least[column] = name, loss
         return won
 
 
@@ -268,12 +260,17 @@ def with_stack(learned: Mapping[str, Forecaster]) -> dict[str, Forecaster]:
     return {**learned, stack.label: stack}
 
 
+def residuals_where_observed(forecaster: Forecaster, windows: Windows) -> Array:
+    """(window, column), NaN where the value to be forecast was filled."""
+    left = residuals_of(forecaster, windows).values
+    if windows.panel.filled is not None:
+        left[windows.panel.filled[windows.rows]] = np.nan
+    return left
+
+
 def squares(forecaster: Forecaster, windows: Windows) -> Array:
     """Squared errors (window, column), NaN where the value to be forecast was filled."""
-    errors = residuals_of(forecaster, windows).values ** 2
-    if windows.panel.filled is not None:
-        errors[windows.panel.filled[windows.rows]] = np.nan
-    return errors
+    return residuals_where_observed(forecaster, windows) ** 2
 
 
 def _best_squares(rivals: Sequence[Forecaster], windows: Windows) -> Array:

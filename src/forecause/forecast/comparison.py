@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -13,7 +13,8 @@ from forecause.config.thresholds import thresholds
 from forecause.data.windows import Window, Windows
 from forecause.forecast.forecaster import Forecaster, over_windows, squared_errors
 from forecause.forecast.likelihood import MeanLikelihood
-from forecause.forecast.members import JOINED, PerTargetChoice, Stack
+from forecause.forecast.means import JOINED, Stack
+from forecause.forecast.members import PerTargetChoice
 from forecause.networks.settings import TrainedSettings
 from forecause.regression.p_values import clearly_better, gain_over_blocks
 
@@ -114,7 +115,10 @@ class Comparison:
         """Squared errors: `naive` (the last value repeated), `mean` (of what was learned from),
         the candidates, stacks of them where these are kept, and `chosen`."""
         each = [self._shared(e, summed=False).mean(0, dtype=np.float64) for e in self.squared]
-        simple = {"naive": naive_loss(self.judging), "mean": mean_loss(self.judging, self.mean)}
+        simple = {
+            "naive": mean_square(self.judging, lambda batch: batch.past[:, -1]),
+            "mean": mean_square(self.judging, lambda _batch: self.mean),
+        }
         table = self._table({n: self._of_variables(e) for n, e in simple.items()}, each, fitted)
         for place, (label, errors) in enumerate(self.stacked.items(), table.shape[1] - 1):
             means = self._shared(errors, summed=False).mean(0, dtype=np.float64)
@@ -202,19 +206,11 @@ def clear_wins(
     return won if clearly_better(simpler, richer) else []
 
 
-def naive_loss(windows: Windows) -> Array:
-    """Mean squared error of repeating the last value, (column,)."""
+def mean_square(windows: Windows, forecast: Callable[[Window], Floats]) -> Array:
+    """Mean squared error of what is forecast of a batch, (column,)."""
     total = np.zeros(windows.shape[1])
     for batch in windows.batches(4096):
-        total += ((batch.target - batch.past[:, -1]).astype(np.float64) ** 2).sum(0)
-    return total / len(windows)
-
-
-def mean_loss(windows: Windows, mean: Array) -> Array:
-    """Mean squared error of forecasting a mean (column,), (column,)."""
-    total = np.zeros(windows.shape[1])
-    for batch in windows.batches(4096):
-        total += ((batch.target - mean) ** 2).sum(0)
+        total += ((batch.target - forecast(batch)).astype(np.float64) ** 2).sum(0)
     return total / len(windows)
 
 

@@ -83,7 +83,8 @@ class DictionaryModel(Forecaster):
         self.shifts = zeros(inputs, 2, BENDS)  # slopes, levels of bends
         self.factors = zeros(p, MOST_ATOMS, MOST_FACTORS, 4)
         self.weights = zeros(p, MOST_ATOMS)
-        self.sure_columns: set[int] = set()  # known after fitting, not saved
+        # those of which chance hardly ever proposes such functions; known after fitting, not saved
+        self.sure_columns: set[int] = set()
 
     def forward(self, past: Floats, rules: Rules = PLAIN, domain: Index | None = None) -> Floats:
         x = past.reshape(len(past), -1)  # (batch, input)
@@ -129,10 +130,6 @@ class DictionaryModel(Forecaster):
     def has_model_for(self, column: int) -> bool:
         """Only joint functions are its own; lines and splines the additive model has too."""
         return bool((self.weights[column] != 0).any())
-
-    def is_sure_of(self, column: int) -> bool:
-        """Whether chance hardly ever proposes such functions as were found for a column."""
-        return column in self.sure_columns
 
     def fit(self, fit_data: FitData) -> None:
         fit_data.progress.step("fitting the dictionary", 0.0)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -51,6 +52,16 @@ class DictionaryFit(Predictor):
     penalty: Array  # (feature,) of the fit, per row
     left_out_loss: float  # mean squared error on blocks of time that were left out
     is_sure: bool  # whether chance hardly ever proposes such atoms
+
+    @classmethod
+    def of(
+        cls, splines: Splines, reads: Index, atoms: Sequence[Atom], beta: Array, **fit: Any
+    ) -> DictionaryFit:
+        """From coefficients (feature,): intercept, lines, bends, atoms."""
+        lines, main = 1 + len(reads), 1 + len(reads) * (1 + BENDS)
+        bends = beta[lines:main].reshape(len(reads), BENDS)
+        found = float(beta[0]), beta[1:lines], bends, tuple(atoms), beta[main:]
+        return cls(splines, reads, *found, **fit)
 
     def features(self, inputs: Array) -> Array:
         """(row, feature) of inputs (row, input): intercept, lines, bends, atoms."""
@@ -99,10 +110,7 @@ class AdditiveModels:
         bends = self.splines.bends(inputs)
         self.features = np.concatenate([intercept, inputs, bends], axis=1)
         self.moments = Moments.of_blocks(self.features, targets, self.blocks)
-        self.penalties = [
-            main_penalty(inputs.shape[1], line, bend)
-            for line, bend in product(LINE_PENALTIES, BEND_PENALTIES)
-        ]
+        self.penalties = penalties_tried(inputs.shape[1])
         self.choice, self.loss = self.moments.best_penalties(self.penalties)
 
     @cached_property
@@ -131,15 +139,11 @@ class AdditiveModels:
     def model(self, target: int) -> DictionaryFit:
         """Lines and splines of all inputs as a dictionary without atoms."""
         penalty, inputs = self.penalties[int(self.choice[target])], self.inputs.shape[1]
-        beta = self.moments.total().of_targets([target]).solve(penalty)[:, 0]
-        return DictionaryFit(
-            splines=self.splines,
-            reads=np.arange(inputs),
-            intercept=float(beta[0]),
-            lines=beta[1 : 1 + inputs],
-            bends=beta[1 + inputs :].reshape(inputs, BENDS),
-            atoms=(),
-            weights=np.zeros(0),
+        return DictionaryFit.of(
+            self.splines,
+            np.arange(inputs),
+            (),
+            self.moments.total().of_targets([target]).solve(penalty)[:, 0],
             penalty=penalty,
             left_out_loss=float(self.loss[target]),
             is_sure=False,
@@ -152,9 +156,13 @@ class AdditiveModels:
         return np.concatenate([[0], 1 + reads, bends])
 
 
-def main_penalty(inputs: int, line: float, bend: float) -> Array:
-    """Penalties (feature,) of intercept, lines and bends."""
-    return np.concatenate([[0.0], np.full(inputs, line), np.full(inputs * BENDS, bend)])
+def penalties_tried(inputs: int, atoms: int = 0) -> list[Array]:
+    """Penalties (feature,) of intercept, lines, bends and atoms."""
+    of_atoms = np.full(atoms, ATOM_PENALTY)
+    return [
+        np.concatenate([[0.0], np.full(inputs, line), np.full(inputs * BENDS, bend), of_atoms])
+        for line, bend in product(LINE_PENALTIES, BEND_PENALTIES)
+    ]
 
 
 class DictionarySearch:
@@ -314,8 +322,7 @@ class _Search:
 
     def _ranked_inputs(self) -> Index:
         """Tested inputs, those in atoms first, then by the rise of the loss without them."""
-        candidates = self.additive.candidates
-        first = 1 + self.additive.inputs.shape[1] * (1 + BENDS)
+        candidates, first = self.additive.candidates, self.additive.features.shape[1]
         groups = []
         for column in candidates.tested:
             own = self.additive.columns_of(np.array([column]))[1:]
@@ -328,29 +335,20 @@ class _Search:
         return np.asarray(candidates.tested[order])
 
     def _fit(self, chosen: Index) -> DictionaryFit:
-        reads = np.sort(chosen)
-        atoms = [(i, a) for i, a in enumerate(self.atoms) if set(a.columns) <= set(reads.tolist())]
-        first = 1 + self.additive.inputs.shape[1] * (1 + BENDS)
+        reads, first = np.sort(chosen), self.additive.features.shape[1]
+        places = [i for i, a in enumerate(self.atoms) if set(a.columns) <= set(reads.tolist())]
         main = self.additive.columns_of(reads)
-        kept = np.concatenate([main, first + np.array([i for i, _ in atoms], dtype=np.int64)])
+        kept = np.concatenate([main, first + np.array(places, dtype=np.int64)])
         moments = self.moments.of_features(kept[1:] - 1)
-        own = np.full(len(atoms), ATOM_PENALTY)
-        penalties = [
-            np.concatenate([main_penalty(len(reads), line, bend), own])
-            for line, bend in product(LINE_PENALTIES, BEND_PENALTIES)
-        ]
+        penalties = penalties_tried(len(reads), len(places))
         best, loss = moments.best_penalties(penalties)
-        beta = moments.total().solve(penalties[int(best[0])])[:, 0]
-        bends = beta[1 + len(reads) : len(main)].reshape(len(reads), BENDS)
-        return DictionaryFit(
-            splines=self.additive.splines,
-            reads=reads,
-            intercept=float(beta[0]),
-            lines=beta[1 : 1 + len(reads)],
-            bends=bends,
-            atoms=tuple(a for _, a in atoms),
-            weights=beta[len(main) :],
-            penalty=penalties[int(best[0])],
+        penalty = penalties[int(best[0])]
+        return DictionaryFit.of(
+            self.additive.splines,
+            reads,
+            [self.atoms[i] for i in places],
+            moments.total().solve(penalty)[:, 0],
+            penalty=penalty,
             left_out_loss=float(loss[0]),
             is_sure=self.is_sure,
         )

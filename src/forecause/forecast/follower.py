@@ -79,17 +79,14 @@ class Smoothing:
         """To a history (row, column) without gaps."""
         history = history[-MOST_SMOOTHED:]
         season_rates = SEASON_RATES if season > 1 else (0.0,)
-        grid = np.array(
-            [
-                (level, slope, damping, own)
-                for level, (slope, damping), own in product(LEVEL_RATES, SLOPES, season_rates)
-            ]
-        )
-        tried = cls(season, grid.T[:, :, None])  # (4, choice, 1)
+        choices = product(LEVEL_RATES, SLOPES, season_rates)
+        grid = np.array([(level, *slope, own) for level, slope, own in choices])
+        rates = grid.T[:, :, None]  # (4, choice, 1)
+        state = _State.of(history, season, rates[0])
         squares = np.zeros((len(grid), history.shape[1]))
-        warm = max(2 * season, 5)
-        for row, error in enumerate(tried._errors(history)):
-            if row >= warm:
+        for row, values in enumerate(history):
+            error = state.follow(values, row, rates)
+            if row >= max(2 * season, 5):
                 squares += error**2
         return cls(season, grid[squares.argmin(0)].T)
 
@@ -107,11 +104,6 @@ class Smoothing:
             if row < len(history):
                 state.follow(history[row], row, self.rates)
         return paths
-
-    def _errors(self, history: Array) -> list[Array]:
-        """One row ahead, (choice, column) for every row."""
-        state = _State.of(history, self.season, self.rates[0])
-        return [state.follow(values, row, self.rates) for row, values in enumerate(history)]
 
 
 @dataclass
@@ -178,11 +170,9 @@ class OwnChanges:
                 continue
             terms = values[rows[:, None] - lags[1:]] - values[rows - 1][:, None]
             scale = terms.std(0) + 1e-12 * size
-            coefficients = ridge_by_blocks(
-                terms / scale, change / size, Linear().ridges
-            ).coefficients
-            constant[column] = coefficients[0] * size
-            weights[:, column] = coefficients[1:] * size / scale
+            fit = ridge_by_blocks(terms / scale, change / size, Linear().ridges)
+            constant[column] = fit.coefficients[0] * size
+            weights[:, column] = fit.coefficients[1:] * size / scale
         return cls(lags, weights, constant)
 
     def paths(self, history: Array, origins: Index, steps: int) -> Array:

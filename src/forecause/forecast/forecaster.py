@@ -116,8 +116,16 @@ class ForecasterSettings(ForecasterSpec):
     (True, False)
     """
 
+    refusal: ClassVar[str] = ""  # why it cannot be asked for by name, if it follows from a run
+
     domains: int = 0  # whose index is an input; 0: it is none
     labels: tuple[LabelColumns, ...] = ()  # columns that together are one variable
+
+    @classmethod
+    def of_preset(cls, preset: str) -> ForecasterSpec:
+        if cls.refusal:
+            raise InputError(cls.refusal)
+        return super().of_preset(preset)
 
     @abstractmethod
     def build(self, shape: tuple[int, int]) -> Forecaster:
@@ -366,21 +374,13 @@ class Forecaster(ABC):
 
 def squared_errors(forecaster: Forecaster, windows: Windows) -> Floats:
     """Squared error of every window and target, (window, target)."""
-
-    def squares(window: Window) -> Floats:
-        return np.asarray((forecaster.forecast(window) - window.target) ** 2)
-
-    return over_windows(windows, squares)
+    return over_windows(windows, lambda w: (forecaster.forecast(w) - w.target) ** 2)
 
 
 def residuals_of(forecaster: Forecaster, windows: Windows) -> Residuals:
     """Target minus forecast of every window."""
-
-    def left(window: Window) -> Floats:
-        return np.asarray(window.target - forecaster.forecast(window))
-
-    values = over_windows(windows, left).astype(np.float64)
-    return Residuals.of(values, windows.rows, windows.panel.starts)
+    left = over_windows(windows, lambda window: window.target - forecaster.forecast(window))
+    return Residuals.of(left.astype(np.float64), windows.rows, windows.panel.starts)
 
 
 def over_windows(windows: Windows, measure: Callable[[Window], Floats]) -> Floats:

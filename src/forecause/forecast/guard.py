@@ -12,26 +12,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from forecause.arrays import Array
 from forecause.config import ForecastOptions
 from forecause.config.thresholds import thresholds
 from forecause.data.windows import Windows
-from forecause.forecast.blend import Blend, best_shares
 from forecause.forecast.causal import Causal, CausalForecaster
-from forecause.forecast.causal_fit import Refit
+from forecause.forecast.causal_fit import Refit, residuals_where_observed
 from forecause.forecast.forecaster import FitData, Forecaster, residuals_of
 from forecause.forecast.lasso import Lasso
 from forecause.forecast.linear import Linear, LinearModel
+from forecause.forecast.means import Blend, best_shares
 from forecause.forecast.members import Member
 from forecause.forecast.refit import (
     Causes,
     Rows,
     closed_form_on,
+    known_mean,
     of_variables,
     own_past,
     with_labels,
@@ -41,12 +41,10 @@ from forecause.graph.lagged import LaggedGraph
 from forecause.regression.p_values import clearly_better, gain_over_blocks
 
 LEAST_GAIN = 0.005  # of the causal one's loss: a rival's smaller gain is a tie (bench causal)
-LEAST_SHARE = 0.05  # of a forecast: a smaller one is none
+LEAST_SHARE = 0.05  # of a forecast
 TRIAL_RESIDUALS = 500  # late windows whose errors are the noise of a trial's futures
 CAUSAL, DENSE, OWN_PAST, LASSO, MEAN = "causal", "dense", "own past", "lasso", "mean"
 BLEND = "blend"  # of them, in a saved run
-
-Array: TypeAlias = npt.NDArray[np.float64]
 
 
 def fit_causal(
@@ -92,8 +90,7 @@ def guard(refit: Refit, dense: Forecaster) -> Causal:
     trial, won = refit.trial()
     rivals = Rivals(refit, dense)
     comparison = Held(refit, {CAUSAL: trial, DENSE: dense, **rivals.early})
-    of_columns = comparison.columns(CAUSAL)
-    causal = refit.final(trial, won, of_columns)
+    causal = refit.final(trial, won, known_mean(comparison.squared[CAUSAL]))
     losses = comparison.losses()
     dense_rivals = [DENSE] if dense.settings.is_saved else []
     shares = comparison.shares([CAUSAL, *dense_rivals, *rivals.early])
@@ -118,11 +115,7 @@ class Held:
     def residuals(self) -> dict[str, Array]:
         """(window, column), NaN where the value to be forecast was filled."""
         late = self.refit.late
-        found = {n: residuals_of(one, late).values for n, one in self.forecasters.items()}
-        if late.panel.filled is not None:
-            for left in found.values():
-                left[late.panel.filled[late.rows]] = np.nan
-        return found
+        return {n: residuals_where_observed(one, late) for n, one in self.forecasters.items()}
 
     @cached_property
     def squared(self) -> dict[str, Array]:
@@ -132,17 +125,12 @@ class Held:
     @cached_property
     def errors(self) -> dict[str, Array]:
         """(window, variable)"""
-        panel, mean = self.refit.windows.panel, self.refit.windows.scale.mean
-        return {name: of_variables(e, panel.coding, mean) for name, e in self.squared.items()}
+        return {name: of_variables(e, self.refit.windows) for name, e in self.squared.items()}
 
     @property
     def index(self) -> pd.Index:
         """The variables."""
         return pd.Index(self.refit.windows.panel.coding.variables, name="variable")
-
-    def columns(self, name: str) -> Array:
-        """Mean squared error (column,)."""
-        return _means(self.squared[name])
 
     def losses(self) -> dict[str, Array]:
         """Mean squared errors (variable,) of all, and of the mean of the early windows."""
@@ -150,9 +138,8 @@ class Held:
         mean = early.targets.mean(0, dtype=np.float64)
         left = (self.refit.late.targets() - mean) ** 2
         left[np.isnan(self.squared[CAUSAL])] = np.nan
-        coding, scale = self.refit.windows.panel.coding, self.refit.windows.scale
-        found = {name: _means(errors) for name, errors in self.errors.items()}
-        return found | {MEAN: _means(of_variables(left, coding, scale.mean))}
+        found = {name: known_mean(errors) for name, errors in self.errors.items()}
+        return found | {MEAN: known_mean(of_variables(left, self.refit.windows))}
 
     def is_better(self, rival: str, variable: int) -> bool:
         """Whether a rival is clearly better than the causal one, over blocks of time."""
@@ -174,30 +161,27 @@ class Held:
             halves.append(LASSO)
         prior = np.array([name in halves for name in names]) / len(halves)
         products, counts = self._products(names)
-        found = np.array(
-            [
-                _without_small(best_shares(own, count, prior, thresholds().choice.sd_of_shares))
-                for own, count in zip(products, counts, strict=True)
-            ]
-        )
-        return dict(zip(names, found.T, strict=True))
+        found = []
+        for own, count in zip(products, counts, strict=True):
+            shares = best_shares(own, count, prior, thresholds().choice.sd_of_shares)
+            kept = np.where(shares >= LEAST_SHARE, shares, 0.0)  # a smaller one is none
+            found.append(kept / kept.sum())
+        return dict(zip(names, np.array(found).T, strict=True))
 
     def blended(self, shares: Mapping[str, Array]) -> Array:
         """Mean squared error (column,) of the forecasters together."""
         of_column = self.refit.windows.panel.coding.of_column
         parts = [self.residuals[name] * own[of_column] for name, own in shares.items()]
-        return _means(np.sum(parts, axis=0) ** 2)
+        return known_mean(np.sum(parts, axis=0) ** 2)
 
     def _products(self, names: list[str]) -> tuple[Array, Array]:
         """Sums of products of residuals (variable, name, name), and of how many windows."""
-        coding, mean = self.refit.windows.panel.coding, self.refit.windows.scale.mean
-        residuals = [self.residuals[name] for name in names]
+        windows, residuals = self.refit.windows, [self.residuals[name] for name in names]
         known = ~np.isnan(residuals).any(0)
         kept = [np.where(known, left, 0.0) for left in residuals]
-        products = np.array(
-            [[of_variables(a * b, coding, mean).sum(0) for b in kept] for a in kept]
-        )
-        return products.transpose(2, 0, 1), known.sum(0)[coding.first].astype(np.float64)
+        products = np.array([[of_variables(a * b, windows).sum(0) for b in kept] for a in kept])
+        counts = known.sum(0)[windows.panel.coding.first].astype(np.float64)
+        return products.transpose(2, 0, 1), counts
 
     def missing_causes(self, losses: Mapping[str, Array]) -> tuple[str, ...]:
         """The variables that the dense forecaster knows clearly more about."""
@@ -217,13 +201,9 @@ class Rivals:
         self.early: dict[str, Forecaster] = {OWN_PAST: _own_past_model(refit.windows, early)}
         self.penalties: Array | None = None
         if Lasso.is_affordable(refit.windows):
-            lasso = Lasso.of(early, self._allowed)
+            lasso = Lasso.of(early, dense.allowed)
             self.penalties = lasso.best_penalties()
             self.early[LASSO] = self._linear(lasso.solve(self.penalties))
-
-    @property
-    def _allowed(self) -> npt.NDArray[np.bool_]:
-        return self.dense.allowed
 
     def _linear(self, coefficients: Array) -> Forecaster:
         """Coefficients (1 + step * column, target) as a linear forecaster."""
@@ -238,10 +218,13 @@ class Rivals:
         words = []
         for place, column in enumerate(self.refit.windows.panel.coding.first):
             own = sorted(shares, key=lambda name: -shares[name][place])
-            labels = {DENSE: f"{DENSE} {self.dense.member_of(int(column)).label}"}
-            *most, last = [labels.get(n, n) for n in own if shares[n][place] > 0]
+            *most, last = [self._label(n, int(column)) for n in own if shares[n][place] > 0]
             words.append(f"{', '.join(most)} and {last}" if most else last)
         return words
+
+    def _label(self, name: str, column: int) -> str:
+        """Of the dense one, with the member that forecasts a column."""
+        return f"{DENSE} {self.dense.member_of(column).label}" if name == DENSE else name
 
     def guarded(
         self, causal: CausalForecaster, shares: Mapping[str, Array], losses: Array
@@ -257,12 +240,8 @@ class Rivals:
         parts: dict[str, Forecaster] = {CAUSAL: causal}
         own_shares = {CAUSAL: by_column[CAUSAL]}
         for name, own in by_column.items():
-            if name == CAUSAL:
-                continue
-            for column in np.flatnonzero(own):
-                label = name
-                if name == DENSE:
-                    label = f"{DENSE} {self.dense.member_of(int(column)).label}"
+            for column in np.flatnonzero(own) if name != CAUSAL else ():
+                label = self._label(name, int(column))
                 if label not in parts:
                     parts[label] = self._fitted(name, int(column))
                     own_shares[label] = np.zeros(len(own))
@@ -271,7 +250,7 @@ class Rivals:
         size = np.sqrt(np.mean(residuals**2, axis=0))
         is_known = ~np.isnan(losses) & (by_column[CAUSAL] < 1)
         residuals *= np.where(is_known, np.sqrt(losses) / np.maximum(size, 1e-12), 1.0)
-        blend = Blend.of(parts, np.stack(list(own_shares.values())))
+        blend = Blend.weighted(parts, np.stack(list(own_shares.values())))
         names = [BLEND if share < 1 else CAUSAL for share in by_column[CAUSAL]]
         members = {CAUSAL: causal, BLEND: blend}
         return CausalForecaster.joined(members, names, residuals, causal.residual_domain)
@@ -281,7 +260,7 @@ class Rivals:
         members = {CAUSAL: causal, DENSE: self.dense, **self.early}
         of_column = self.refit.windows.panel.coding.of_column
         parts = {name: members[name] for name in shares}
-        blend = Blend.of(parts, np.stack([shares[name][of_column] for name in parts]))
+        blend = Blend.weighted(parts, np.stack([shares[name][of_column] for name in parts]))
         names = [BLEND] * len(of_column)
         late = self.refit.late.sample(TRIAL_RESIDUALS, np.random.default_rng(0))
         residuals = residuals_of(blend, late).values
@@ -294,7 +273,7 @@ class Rivals:
             return _own_past_model(windows, rows)
         if name == LASSO:
             assert self.penalties is not None
-            return self._linear(Lasso.of(rows, self._allowed).solve(self.penalties))
+            return self._linear(Lasso.of(rows, self.dense.allowed).solve(self.penalties))
         member = self.dense.member_of(column)
         if not member.settings.closed_form:
             return member
@@ -309,16 +288,3 @@ def _own_past_model(windows: Windows, rows: Rows) -> Forecaster:
     """Ridge lines of every target's own past."""
     causes = Causes(own_past(windows))
     return closed_form_on(with_labels(Linear(), windows), rows, causes, windows.shape).model
-
-
-def _without_small(shares: Array) -> Array:
-    """Shares (part,) of which none is too small to be worth a forecaster."""
-    kept = np.where(shares >= LEAST_SHARE, shares, 0.0)
-    return np.asarray(kept / kept.sum())
-
-
-def _means(errors: Array) -> Array:
-    """Means (column,) of errors (window, column), some of them NaN; NaN where none is known."""
-    known = ~np.isnan(errors)
-    total = np.where(known, errors, 0.0).sum(0)
-    return np.asarray(np.where(known.any(0), total / np.maximum(known.sum(0), 1), np.nan))

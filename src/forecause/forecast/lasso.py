@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from forecause.arrays import Array, Mask
 from forecause.data.windows import Windows
 from forecause.forecast.refit import Rows
 from forecause.regression.sample import BLOCKS, stretches
@@ -17,9 +16,6 @@ PENALTIES = np.geomspace(0.4, 0.01, 8)  # of the largest covariance of the targe
 ROUNDS = 40  # of the accelerated gradient method, from one penalty to the next
 MORE_ROUNDS = 200  # for the last fit
 MOST_WORK = 1e10  # multiplications of the choice of penalties: with more, it takes too long
-
-Array: TypeAlias = npt.NDArray[np.float64]
-Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,22 +38,22 @@ class Lasso:
 
     def best_penalties(self) -> Array:
         """Of each target (target,), as shares of its largest; judged on left-out blocks of time."""
-        parts, counts = self._parts, self._counts[:, None, None]
+        (own_gram, own_cross), counts = self._parts, self._counts[:, None, None]
         weight = counts.sum() - counts
-        gram = (parts.gram.sum(0) - parts.gram) / weight  # (block, input, input) of the others
-        cross = (parts.cross.sum(0) - parts.cross) / weight
+        gram = (own_gram.sum(0) - own_gram) / weight  # of the other blocks
+        cross = (own_cross.sum(0) - own_cross) / weight
         beta, losses = np.zeros_like(cross), []
         largest = np.abs(cross).max(1, keepdims=True)
         for share in PENALTIES:
             beta = self._solved(gram, cross, share * largest, beta, ROUNDS)
             # of the left-out block, up to its sum of squares
-            losses.append((beta * (parts.gram @ beta - 2 * parts.cross)).sum((0, 1)))
+            losses.append((beta * (own_gram @ beta - 2 * own_cross)).sum((0, 1)))
         return np.asarray(PENALTIES[np.argmin(losses, axis=0)])
 
     def solve(self, penalties: Array) -> Array:
         """Coefficients (1 + input, target) for penalties (target,) as shares of the largest."""
         count = self._counts.sum()
-        gram, cross = self._parts.gram.sum(0) / count, self._parts.cross.sum(0) / count
+        gram, cross = (values.sum(0) / count for values in self._parts)
         penalty = penalties * np.abs(cross).max(0)
         beta = self._solved(gram, cross, penalty, np.zeros_like(cross), MORE_ROUNDS)
         input_mean, target_mean = self._means
@@ -74,15 +70,16 @@ class Lasso:
         return np.array([float(b.stop - b.start) for b in stretches(len(self.rows), BLOCKS)])
 
     @cached_property
-    def _parts(self) -> _Parts:
-        """Sums of products about the means of all rows, per block of time."""
+    def _parts(self) -> tuple[Array, Array]:
+        """Sums of products about the means of all rows, per block of time: of inputs (block, input,
+        input), of inputs and targets (block, input, target)."""
         input_mean, target_mean = self._means
         gram, cross = [], []
         for block in stretches(len(self.rows), BLOCKS):
             inputs = self.rows.inputs[block] - input_mean
             gram.append(inputs.T @ inputs)
             cross.append(inputs.T @ (self.rows.targets[block] - target_mean) * self.allowed)
-        return _Parts(np.stack(gram), np.stack(cross))
+        return np.stack(gram), np.stack(cross)
 
     def _solved(self, gram: Array, cross: Array, penalty: Array, beta: Array, rounds: int) -> Array:
         """Beck and Teboulle's FISTA from `beta` (..., input, target); penalties (..., target)."""
@@ -96,9 +93,3 @@ class Lasso:
             ahead = after + (momentum - 1) / larger * (after - beta)
             beta, momentum = after, larger
         return beta
-
-
-@dataclass(frozen=True, eq=False)
-class _Parts:
-    gram: Array  # (block, input, input)
-    cross: Array  # (block, input, target)

@@ -1,4 +1,4 @@
-"""Forecasters made of others: stacked, one per domain, one per target; how they are rebuilt."""
+"""Forecasters made of others: one per target, one per domain; how they are rebuilt."""
 
 from __future__ import annotations
 
@@ -41,6 +41,11 @@ class Member(Settings):
         return _named(self.kind, self.settings).build(shape)
 
 
+def built(members: Mapping[str, Member], shape: tuple[int, int]) -> dict[str, Forecaster]:
+    """The members, unfitted."""
+    return {name: member.build(shape) for name, member in members.items()}
+
+
 class OfMembers(Forecaster):
     """A forecaster that is made of others, by their names in a saved run."""
 
@@ -76,65 +81,6 @@ class OfMembers(Forecaster):
             member.keep_only(columns)
 
 
-JOINED = " + "  # between the labels of the parts
-
-
-class StackSettings(ForecasterSettings):
-    """What every part of a stack is, by its label."""
-
-    kind: ClassVar[str] = "stack"
-
-    parts: dict[str, Member]
-
-    @classmethod
-    def of_preset(cls, preset: str) -> ForecasterSpec:
-        """Refused: what is stacked follows from other fits."""
-        raise InputError(
-            "A stack of forecasters is kept by single targets; ask for forecaster='auto'."
-        )
-
-    def build(self, shape: tuple[int, int]) -> Stack:
-        return Stack(shape, self, {name: part.build(shape) for name, part in self.parts.items()})
-
-
-class Stack(OfMembers):
-    """Forecasts and slopes are the means of those of the parts."""
-
-    settings: StackSettings
-
-    def __init__(
-        self, shape: tuple[int, int], settings: StackSettings, parts: Mapping[str, Forecaster]
-    ) -> None:
-        super().__init__(shape, settings, parts)
-        self.noise_variance = np.min([part.noise_variance for part in parts.values()], axis=0)
-
-    @classmethod
-    def of(cls, parts: Mapping[str, Forecaster]) -> Stack:
-        """Of fitted forecasters."""
-        first = next(iter(parts.values()))
-        settings = StackSettings(parts={label: Member.of(part) for label, part in parts.items()})
-        return cls((first.max_lag, first.n_variables), settings, parts)
-
-    @property
-    def label(self) -> str:
-        return JOINED.join(self._members)
-
-    def has_model_for(self, column: int) -> bool:
-        return all(part.has_model_for(column) for part in self._members.values())
-
-    def forward(self, past: Floats, rules: Rules = PLAIN, domain: Index | None = None) -> Floats:
-        return np.mean([part(past, rules, domain) for part in self._members.values()], axis=0)
-
-    def jacobian(self, past: Floats, rules: Rules = PLAIN, domain: Index | None = None) -> Floats:
-        each = [part.jacobian(past, rules, domain) for part in self._members.values()]
-        return np.mean(each, axis=0)
-
-    def fit(self, fit_data: FitData) -> None:
-        for part in self._members.values():
-            part.fit(fit_data)
-        self.estimate_noise(fit_data.held_out)
-
-
 class PerTargetChoiceSettings(ForecasterSettings):
     """Which member forecasts each target, by its label, and what every member in use is."""
 
@@ -157,9 +103,7 @@ class PerTargetChoiceSettings(ForecasterSettings):
         }
 
     def build(self, shape: tuple[int, int]) -> PerTargetChoice:
-        return PerTargetChoice(
-            shape, self, {name: m.build(shape) for name, m in self.members.items()}
-        )
+        return PerTargetChoice(shape, self, built(self.members, shape))
 
 
 def _kind_of_label(label: str) -> str:

@@ -7,19 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from forecause.arrays import Array, Index
 from forecause.config.thresholds import thresholds
 
 QUANTILE = 0.8  # of the errors, that bands go by
 SMOOTHING = "smoothing"
-
-Array: TypeAlias = npt.NDArray[np.float64]
-Index: TypeAlias = npt.NDArray[np.int64]
+ARRAYS = ("share", "paths", "spread", "origins")  # that a saved run holds
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,32 +68,32 @@ class Outlook:
 
     def named(self, by: list[str], first: Index) -> list[str]:
         """Who forecasts each variable, `by` being the model's part; `first` its first column."""
-        names = {0.0: "{}", 0.5: "{} and " + SMOOTHING, 1.0: SMOOTHING}
-        listed = [
-            one.replace(" and ", ", ") if self.share[c] else one
-            for one, c in zip(by, first, strict=True)
-        ]
-        return [
-            names[float(self.share[c])].format(one) for one, c in zip(listed, first, strict=True)
-        ]
+        words = []
+        for one, share in zip(by, self.share[first].tolist(), strict=True):
+            several = {0.0: one, 0.5: f"{one.replace(' and ', ', ')} and {SMOOTHING}"}
+            words.append(several.get(share, SMOOTHING))
+        return words
 
     def describe(self) -> dict[str, Any]:
         """What run.json holds of it; the numbers are in `arrays`."""
-        table = self.errors.astype(object).where(self.errors.notna(), None).reset_index()
-        errors = {str(name): table[name].tolist() for name in table}
-        return {"season": self.season, "errors": errors}
+        return {"season": self.season, "errors": table_as_lists(self.errors)}
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def arrays(self) -> dict[str, Array]:
         """By name."""
-        names = ("share", "paths", "spread", "origins")
-        return {f"outlook.{name}": getattr(self, name) for name in names}
+        return {f"outlook.{name}": getattr(self, name) for name in ARRAYS}
 
     @classmethod
     def restored(cls, about: Mapping[str, Any], arrays: Mapping[str, Any]) -> Outlook:
         """From what `describe` and `arrays` gave."""
         errors = pd.DataFrame(about["errors"]).set_index("variable").astype(float)
-        share, paths, spread, origins = (
-            np.asarray(arrays[f"outlook.{name}"], dtype=np.float64)
-            for name in ("share", "paths", "spread", "origins")
-        )
-        return cls(share, paths, spread, origins, int(about["season"]), errors)
+        own = {n: np.asarray(arrays[f"outlook.{n}"], dtype=np.float64) for n in ARRAYS}
+        return cls(**own, season=int(about["season"]), errors=errors)
+
+
+def table_as_lists(table: pd.DataFrame) -> dict[str, list[Any]]:
+    """Columns and index as plain lists; what is not a number is None."""
+    table = table.reset_index()
+    return {
+        str(name): [None if cell != cell else cell for cell in table[name].tolist()]
+        for name in table
+    }

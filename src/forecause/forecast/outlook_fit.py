@@ -9,12 +9,12 @@ The errors there also say how wide a band is at every step.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from forecause.arrays import Array, Floats, Index
 from forecause.config.thresholds import thresholds
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows
@@ -23,6 +23,7 @@ from forecause.forecast.causal import Causal, CausalForecaster
 from forecause.forecast.follower import Follower, final_path, history_before
 from forecause.forecast.forecaster import roll
 from forecause.forecast.outlook import QUANTILE, SMOOTHING, Outlook
+from forecause.forecast.refit import known_mean
 from forecause.seasons.course import TimeCourse, positions_of, time_taken_out
 from forecause.seasons.repeated import seasons_of
 
@@ -39,9 +40,6 @@ CURVED_DRAWS = 10  # futures of every origin whose mean is a curved model's fore
 MOST_SERIES = 20
 MOST_CELLS = 20_000_000  # of forecasts held at once
 SHARES = (0.0, 0.5, 1.0)  # of what follows the level, beside the model
-
-Array: TypeAlias = npt.NDArray[np.float64]
-Index: TypeAlias = npt.NDArray[np.int64]
 
 
 def with_outlook(causal: Causal, read: Panel, windows: Windows, config: Config) -> Causal:
@@ -163,7 +161,7 @@ def rolled(
         noise = (noise - noise.mean(1, keepdims=True)) * np.sqrt(draws / (draws - 1))
     means = np.empty((len(rows), steps, past.shape[2]))
 
-    def happens(step: int, forecast: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def happens(step: int, forecast: Floats) -> Floats:
         futures = forecast.reshape(len(rows), draws, -1)
         means[:, step] = futures.mean(1)
         return np.nan_to_num((futures + noise[step]).reshape(forecast.shape)).astype(np.float32)
@@ -208,8 +206,8 @@ class _Judged:
         steps = slice(0, JUDGED_STEPS)
         own, naive = self.mixed(share)[:, steps], np.abs(self.last - self.actual)[:, steps]
         with np.errstate(invalid="ignore", divide="ignore"):
-            ratio = _mean(own[:, 0], 0) / _mean(naive[:, 0], 0)
-            ratio_all = _mean(own, (0, 1)) / _mean(naive, (0, 1))
+            ratio = known_mean(own[:, 0]) / known_mean(naive[:, 0])
+            ratio_all = known_mean(own, (0, 1)) / known_mean(naive, (0, 1))
         mean = (ratio + ratio_all) / 2
         return np.where(np.isfinite(mean), mean, np.nan)
 
@@ -220,8 +218,7 @@ class _Judged:
         with np.errstate(invalid="ignore", divide="ignore"):
             gain = 1 - np.take_along_axis(errors, best[None], 0)[0] / errors[0]
         chosen = np.where(gain > thresholds().choice.least_gain_of_level, best, 0)
-        is_number = np.zeros(len(best), dtype=bool)
-        is_number[windows.panel.coding.numeric_columns] = True
+        is_number = np.isin(np.arange(len(best)), windows.panel.coding.numeric_columns)
         return np.array(SHARES)[np.where(is_number, chosen, 0)]
 
     def spread(self, share: Array) -> tuple[Array, Array]:
@@ -238,10 +235,8 @@ class _Judged:
 
     def table(self, windows: Windows) -> pd.DataFrame:
         """Relative errors per variable."""
-        coding = windows.panel.coding
-        first = coding.first
-        names = ("model", "model and smoothing", SMOOTHING)
-        values = {n: self.errors(s)[first] for n, s in zip(names, SHARES, strict=True)}
+        coding, names = windows.panel.coding, ("model", "model and smoothing", SMOOTHING)
+        values = {n: self.errors(s)[coding.first] for n, s in zip(names, SHARES, strict=True)}
         return pd.DataFrame(values, index=pd.Index(coding.variables, name="variable")).fillna(1.0)
 
 
@@ -276,11 +271,3 @@ def _judge(read: Panel, part: _Part, model: _Model, season: int) -> _Judged:
         model.paths(read, part, rows, steps),
         follower.paths(part.history, origins, steps),
     )
-
-
-def _mean(values: Array, axis: int | tuple[int, ...]) -> Array:
-    """Of what is known; NaN where nothing is."""
-    known = ~np.isnan(values)
-    total = np.where(known, values, 0.0).sum(axis)
-    count = known.sum(axis)
-    return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan))

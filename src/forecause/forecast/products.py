@@ -7,9 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from forecause.arrays import Array, Floats, Index
-from forecause.config import ForecasterSpec
 from forecause.data.windows import Windows, place_knots
-from forecause.errors import InputError
 from forecause.forecast.forecaster import (
     ENOUGH_WINDOWS,
     PLAIN,
@@ -38,16 +36,12 @@ class Products(ForecasterSettings):
     kind: ClassVar[str] = "products"
     closed_form: ClassVar[bool] = True
     instant: ClassVar[bool] = True
+    refusal: ClassVar[str] = (
+        "The forecaster 'products' is kept by single targets; ask for forecaster='auto'."
+    )
 
     places: tuple[tuple[int, ...], ...]  # (target,) of the inputs
     ridges: tuple[float, ...] = (0.0, 1e-4, 1e-3, 1e-2, 1e-1, 0.3, 1.0)
-
-    @classmethod
-    def of_preset(cls, preset: str) -> ForecasterSpec:
-        """Refused: which inputs are multiplied follows from tests."""
-        raise InputError(
-            "The forecaster 'products' is kept by single targets; ask for forecaster='auto'."
-        )
 
     def build(self, shape: tuple[int, int]) -> Forecaster:
         return ProductsModel(shape, self)

@@ -21,7 +21,7 @@ from forecause.data.windows import MOST_NUMBERS, Windows, past_and_targets
 from forecause.forecast.additive import Additive, AdditiveModel
 from forecause.forecast.forecaster import LEAST_NOISE, MANY_INPUTS, Forecaster
 from forecause.forecast.linear import Linear, LinearModel
-from forecause.forecast.members import ByDomain
+from forecause.forecast.members import ByDomain, Plain
 from forecause.graph.axes import by_step
 from forecause.graph.lagged import LaggedGraph
 from forecause.regression.moments import Moments, lowest, with_intercept
@@ -83,8 +83,7 @@ def _mask(graph: LaggedGraph, coding: Variables, max_lag: int) -> Mask:
     place = {name: i for i, name in enumerate(coding.variables)}
     is_edge = np.zeros((len(place), len(place), max_lag), dtype=bool)
     edges = graph.causal.edges
-    keys = zip(edges["source"], edges["target"], edges["lag"], strict=True)
-    for source, target, lag in keys:
+    for source, target, lag in zip(edges["source"], edges["target"], edges["lag"], strict=True):
         if 1 <= lag <= max_lag:
             is_edge[place[target], place[source], int(lag) - 1] = True
     steps = by_step(is_edge)  # (target, step, source)
@@ -107,12 +106,10 @@ class Rows:
         steps, columns = windows.shape
         windows = windows.sample(MOST_NUMBERS // ((steps + 1) * columns), np.random.default_rng(0))
         inputs, targets = past_and_targets(windows)
-        panel = windows.panel
-        observed = None if panel.filled is None else ~panel.filled[windows.rows]
-        domain = None
-        if panel.domain is not None:
-            domain = panel.domain[windows.rows].astype(np.int64)
-        return cls(inputs, targets, windows.rows, observed, domain)
+        panel, rows = windows.panel, windows.rows
+        observed = None if panel.filled is None else ~panel.filled[rows]
+        domain = None if panel.domain is None else panel.domain[rows].astype(np.int64)
+        return cls(inputs, targets, rows, observed, domain)
 
     def __len__(self) -> int:
         return len(self.row)
@@ -120,13 +117,8 @@ class Rows:
     def among(self, windows: Windows) -> Rows:
         """Those that are windows of `windows`."""
         chosen = np.isin(self.row, windows.rows)
-        return Rows(
-            self.inputs[chosen],
-            self.targets[chosen],
-            self.row[chosen],
-            None if self.observed is None else self.observed[chosen],
-            None if self.domain is None else self.domain[chosen],
-        )
+        every = (self.inputs, self.targets, self.row, self.observed, self.domain)
+        return Rows(*(None if one is None else one[chosen] for one in every))
 
     def known(self, column: int, domain: int | None = None) -> Index:
         """The windows in which a target was observed, in a domain or in all."""
@@ -185,17 +177,16 @@ def closed_form_on(
             _fill_in(member, rows, left_out, domain)
     else:
         _fill_in(model, rows, left_out)
-    with np.errstate(invalid="ignore"):
-        model.noise_variance = noise_variance(left_out)
+    noise = known_mean(left_out**2)
+    model.noise_variance = np.where(np.isnan(noise), 1.0, np.maximum(noise, LEAST_NOISE))
     return Candidate(model, left_out)
 
 
-def noise_variance(left_out: Array) -> Array:
-    """Mean square (column,) of residuals (window, column), some of them NaN."""
-    known = ~np.isnan(left_out)
-    total = np.where(known, left_out, 0.0) ** 2
-    count = known.sum(0)
-    return np.where(count > 0, np.maximum(total.sum(0) / np.maximum(count, 1), LEAST_NOISE), 1.0)
+def known_mean(values: Array, axis: int | tuple[int, ...] = 0) -> Array:
+    """Mean of what is known; NaN where nothing is."""
+    known = ~np.isnan(values)
+    total, count = np.where(known, values, 0.0).sum(axis), known.sum(axis)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
 def _fill_in(model: Forecaster, rows: Rows, left_out: Array, domain: int | None = None) -> None:
@@ -248,30 +239,33 @@ def _knots(rows: Rows, count: int) -> Array:
     return np.asarray(knots)
 
 
-def simplest(candidates: Sequence[Candidate], coding: Variables, mean: Array) -> Index:
+def simplest(candidates: Sequence[Candidate], windows: Windows) -> Index:
     """The place (column,) of each target's candidate: a richer one must be a standard error better.
 
     The columns of a label are judged together and have the same one.
     """
-    errors = [of_variables(c.left_out**2, coding, mean) for c in candidates]
-    winners = np.zeros(len(coding.variables), dtype=np.int64)
-    for rival in range(1, len(errors)):
-        for variable in range(len(winners)):
-            before, after = errors[winners[variable]][:, variable], errors[rival][:, variable]
-            both = ~(np.isnan(before) | np.isnan(after))
-            if both.any() and clearly_better(before[both], after[both]):
+    errors = [of_variables(candidate.left_out**2, windows) for candidate in candidates]
+    winners = np.zeros(errors[0].shape[1], dtype=np.int64)
+    for rival, after in enumerate(errors[1:], 1):
+        for variable, winner in enumerate(winners):
+            if is_better(errors[winner][:, variable], after[:, variable]):
                 winners[variable] = rival
-    return winners[coding.of_column]
+    return winners[windows.panel.coding.of_column]
 
 
-def of_variables(errors: Array, coding: Variables, mean: Array) -> Array:
+def is_better(before: Array, after: Array, by: float = 1.0) -> bool:
+    """Whether errors (window,), some of them NaN, are clearly lower after than before."""
+    both = ~(np.isnan(before) | np.isnan(after))
+    return bool(both.any()) and clearly_better(before[both], after[both], by)
+
+
+def of_variables(errors: Array, windows: Windows) -> Array:
     """Squared errors (window, column) -> (window, variable); of a label, its Brier score."""
-    if not coding.labels:
-        return errors
-    return np.asarray(errors @ coding.weights(mean))
+    coding = windows.panel.coding
+    return np.asarray(errors @ coding.weights(windows.scale.mean)) if coding.labels else errors
 
 
-def with_labels(settings: Linear | Additive, windows: Windows) -> Linear | Additive:
+def with_labels(settings: Plain, windows: Windows) -> Plain:
     """Settings that know which columns are one variable."""
     labels = windows.panel.coding.label_columns(windows.scale.mean)
     return settings.model_copy(update={"labels": labels})
@@ -280,5 +274,4 @@ def with_labels(settings: Linear | Additive, windows: Windows) -> Linear | Addit
 def own_past(windows: Windows) -> Mask:
     """Every column reads its own variable alone, (target column, step, source column)."""
     own = windows.panel.coding.of_column
-    steps = np.repeat((own[:, None] == own)[:, None], windows.max_lag, axis=1)
-    return np.asarray(steps)
+    return np.repeat((own[:, None] == own)[:, None], windows.max_lag, axis=1)

@@ -31,12 +31,11 @@ from forecause.progress import QUIET, Progress
 from forecause.regression import scan
 from forecause.regression.least_squares import KnownFeatures
 from forecause.regression.splines import Splines
-from forecause.work_sharing import in_blocks, parallel_map
+from forecause.work_sharing import parallel_map
 
 MOST_CURVED = 1000  # inputs; with more the additive model's curves are too many
 MOST_MULTIPLIED = 14  # inputs of a target whose products are scanned
 MOST_SCANNED_WINDOWS = 4000
-COLUMNS_AT_ONCE = 8  # targets
 MOST_LEARNED = 60  # inputs of learners; with more, scans of products take too long
 HEADS_OF_AUTO = ("mse", "gaussian")
 
@@ -154,10 +153,8 @@ def fit_best(
     comparison, by_likelihood = fits.comparison, options.head != "mse"
     chosen = comparison.choose(by_likelihood)
     nll = comparison.nlls(chosen) if by_likelihood else None
-    losses = comparison.losses(chosen)
-    if options.forecaster != "auto":
-        return Fitted(chosen, losses, fits.early, fits.late, nll)
-    return Fitted(chosen, losses, fits.early, fits.late, nll, fits.joint, fits)
+    of_auto = (fits.joint, fits) if options.forecaster == "auto" else ()
+    return Fitted(chosen, comparison.losses(chosen), fits.early, fits.late, nll, *of_auto)
 
 
 class Fits:
@@ -190,11 +187,10 @@ class Fits:
         """The target columns that follow a joint function of their inputs, as far as scans see."""
         columns = range(self.windows.shape[1])
         members = self.comparison.members
-        dictionaries = [m for m in members if isinstance(m.settings, Dictionary)]
+        each = [part for m in members for part in (m.members.values() or [m])]
+        dictionaries = [part for part in each if isinstance(part, DictionaryModel)]
         if dictionaries:
-            each = [part for m in dictionaries for part in (m.members.values() or [m])]
-            models = [part for part in each if isinstance(part, DictionaryModel)]
-            return frozenset(c for c in columns if any(m.is_sure_of(c) for m in models))
+            return frozenset(c for c in columns if any(c in m.sure_columns for m in dictionaries))
         rivals = [m for m in members if m.settings.closed_form]
         if not rivals or learners(self.windows):  # the plan left the dictionary out
             return frozenset(columns)
@@ -215,10 +211,8 @@ class Fits:
         columns = None
         if self.options.forecaster == "auto" and type(settings) in LEARNERS[1:]:
             columns = tuple(sorted(self.joint))
-        fit_data = FitData(
-            self.early, self.tuning, context.seed, context.progress, to_beat, seconds, columns
-        )
-        member.fit(fit_data)
+        about = context.seed, context.progress, to_beat, seconds, columns
+        member.fit(FitData(self.early, self.tuning, *about))
         return member
 
     def add_products(self, products: Mapping[int, tuple[int, ...]]) -> None:
@@ -365,27 +359,16 @@ def columns_with_products(
     numeric = np.isin(np.arange(looked.shape[1]), looked.panel.coding.numeric_columns)
     is_curved = np.tile(numeric, looked.shape[0])
     level = thresholds().choice.joint_level / left.shape[1]
-    places = strongest[:, :MOST_MULTIPLIED]
-    own = [[int(i) for i in some[is_curved[some]]] for some in places]
-    blocks = in_blocks(range(len(own)), COLUMNS_AT_ONCE)
-    following = parallel_map(_following, (inputs, left, own, level), blocks)
-    return frozenset(column for part in following for column in part)
+    own = [some[is_curved[some]] for some in strongest[:, :MOST_MULTIPLIED]]
+    columns = range(len(own))
+    following = parallel_map(_follows_product, (inputs, left, own, level), columns)
+    return frozenset(column for column, is_one in zip(columns, following, strict=True) if is_one)
 
 
-def _following(
-    data: tuple[Single, Array, list[list[int]], float], columns: Sequence[int]
-) -> list[int]:
-    """Those of some columns whose residuals follow a product of two of their own inputs."""
+def _follows_product(data: tuple[Single, Array, list[Index], float], column: int) -> bool:
+    """Whether the residuals (row, column) of a column follow a product of two of its own inputs."""
     inputs, left, own, level = data
-    return [
-        column
-        for column in columns
-        if _follows_product(inputs[:, own[column]].astype(np.float64), left[:, column], level)
-    ]
-
-
-def _follows_product(inputs: Array, residual: Array, level: float) -> bool:
-    """Whether a residual (row,) follows a product of two of the inputs (row, input)."""
+    inputs, residual = inputs[:, own[column]].astype(np.float64), left[:, column]
     columns = np.arange(inputs.shape[1])
     if len(columns) < 2:
         return False

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,16 +21,6 @@ from forecause.networks.training import Trained
 
 ARCHITECTURE = "Chronos2Model"
 HUB_ID = re.compile(r"\w[\w.-]*/\w[\w.-]*")  # owner/name
-
-
-@dataclass(frozen=True)
-class About:
-    """What the forecaster must know of the model it uses."""
-
-    width: int  # of a token
-    patch_size: int
-    context_length: int
-    median: int  # its place among the quantiles
 
 
 class NamedVariates(nn.Module):
@@ -73,20 +62,12 @@ class ConstantStatistics(nn.Module):
         return inverse(x, loc_scale, *options)
 
 
-def load_base(weights: str) -> tuple[nn.Module, About]:
-    """The frozen model in `weights`, a local folder or a hub id, and what must be known of it."""
+def load_base(weights: str) -> Any:
+    """The frozen model in `weights`, a local folder or a hub id."""
     model = _pretrained(weights).float().eval().requires_grad_(False)
-    config = model.chronos_config
-    distance = [abs(level - 0.5) for level in config.quantiles]
-    about = About(
-        width=model.model_dim,
-        patch_size=config.input_patch_size,
-        context_length=config.context_length,
-        median=distance.index(min(distance)),
-    )
-    model.encoder = NamedVariates(model.encoder, about.width)
+    model.encoder = NamedVariates(model.encoder, model.model_dim)
     model.instance_norm = ConstantStatistics(model.instance_norm)
-    return model, about
+    return model
 
 
 def norm_weights(base: nn.Module) -> dict[str, Tensor]:
@@ -216,17 +197,21 @@ class ChronosModel(Trained):
 
     def __init__(self, shape: tuple[int, int], settings: Chronos) -> None:
         super().__init__(shape, settings)
-        base, about = load_base(settings.weights)
-        self.longest = min(settings.patches * about.patch_size, about.context_length)
+        base = load_base(settings.weights)
+        config = base.chronos_config
+        self.longest = min(settings.patches * config.input_patch_size, config.context_length)
         if self.max_lag > self.longest:
             raise InputError(
                 f"The context of the forecaster chronos has at most {self.longest} steps, found "
                 f"a largest lag of {self.max_lag}; use a smaller lag or more patches."
             )
-        self.median = about.median
+        distance = [abs(level - 0.5) for level in config.quantiles]
+        self.median = distance.index(min(distance))
         # Not registered: what is frozen is neither trained nor saved, and never leaves eval mode.
         self.__dict__["base"] = base
-        self.node = nn.Parameter(settings.node_scale * torch.randn(self.n_variables, about.width))
+        self.node = nn.Parameter(
+            settings.node_scale * torch.randn(self.n_variables, base.model_dim)
+        )
         # Learned only: a random one would make the zero-shot answer differ between domains.
         self.domain = nn.Parameter(torch.zeros(self.domains, *self.node.shape))
         self.norms = nn.ParameterDict(

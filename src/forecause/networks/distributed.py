@@ -152,7 +152,9 @@ def joined() -> Iterator[Ranks]:
         raise
     finally:
         _current = Ranks()
-        _leave()
+        from torch import distributed as dist
+
+        dist.destroy_process_group()
 
 
 @contextmanager
@@ -191,12 +193,6 @@ def _start() -> Ranks:
     own = PrefixStore(f"group {next(_groups)}", store)
     dist.init_process_group(backend, store=own, rank=rank, world_size=size)
     return Ranks(rank, size, own)
-
-
-def _leave() -> None:
-    from torch import distributed as dist
-
-    dist.destroy_process_group()
 
 
 @cache

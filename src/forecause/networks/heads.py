@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -140,32 +140,31 @@ class Labelled(Likelihood):
         self.outputs, self.fixed, self.locations = inner.outputs, inner.fixed, inner.locations
 
     def log_prob(self, parameters: Tensor, value: Tensor) -> Tensor:
-        return self._replaced(
-            self.inner.log_prob(parameters, value),
-            lambda label: self._label_log_prob(label, parameters, value),
-        )
+        log_prob = self.inner.log_prob(parameters, value).clone()
+        for label in self.labels:
+            log_prob[..., label.columns] = self._label_log_prob(label, parameters, value)
+        return log_prob
 
     def errors(self, parameters: Tensor, value: Tensor) -> Tensor:
-        errors = self.inner.errors(parameters, value)
-        if not self.logits:
-            return errors
-        return self._replaced(errors, lambda label: -self._label_log_prob(label, parameters, value))
+        errors = self.inner.errors(parameters, value).clone()
+        for label in self.labels if self.logits else ():
+            errors[..., label.columns] = -self._label_log_prob(label, parameters, value)
+        return errors
 
     def mean(self, parameters: Tensor) -> Tensor:
-        mean = self.inner.mean(parameters)
-        if not self.logits:
-            return mean
-        return self._replaced(
-            mean,
-            lambda label: _standardised(label, self._log_probabilities(label, parameters).exp()),
-        )
+        mean = self.inner.mean(parameters).clone()
+        for label in self.labels if self.logits else ():
+            chance = self._log_probabilities(label, parameters).exp()
+            share, sd = _moments(label, chance)
+            mean[..., label.columns] = (chance - share) / sd
+        return mean
 
     def variance(self, parameters: Tensor) -> Tensor:
-        def variance(label: LabelColumns) -> Tensor:
+        variance = self.inner.variance(parameters).clone()
+        for label in self.labels:
             chance = self._log_probabilities(label, parameters).exp()
-            return chance * (1 - chance) / _moments(label, chance)[1].square()
-
-        return self._replaced(self.inner.variance(parameters), variance)
+            variance[..., label.columns] = chance * (1 - chance) / _moments(label, chance)[1] ** 2
+        return variance
 
     def start(self, location: Tensor, log_variance: Tensor) -> Tensor:
         return self.inner.start(location, log_variance)
@@ -194,32 +193,17 @@ class Labelled(Likelihood):
     def _log_probabilities(self, label: LabelColumns, parameters: Tensor) -> Tensor:
         """(..., level)."""
         own = parameters[..., label.columns, 0]
-        return own.log_softmax(-1) if self.logits else _probabilities(label, own).log()
-
-    def _replaced(self, values: Tensor, of_label: Callable[[LabelColumns], Tensor]) -> Tensor:
-        """`found` (..., column) with the columns of each label set to what is right for them."""
-        values = values.clone()
-        for label in self.labels:
-            values[..., label.columns] = of_label(label)
-        return values
+        if self.logits:
+            return own.log_softmax(-1)
+        share, sd = _moments(label, own)  # forecasts of the label's columns: from 0 to 1, sum 1
+        chances = (own * sd + share).clamp(min=LEAST_PROBABILITY)
+        return (chances / chances.sum(-1, keepdim=True)).log()
 
 
 def _moments(label: LabelColumns, like: Tensor) -> tuple[Tensor, Tensor]:
     """Mean and sd of a label's columns, (level,)."""
     share = torch.tensor(label.shares, dtype=like.dtype, device=like.device)
     return share, (share * (1 - share)).sqrt()
-
-
-def _probabilities(label: LabelColumns, standardised: Tensor) -> Tensor:
-    """What forecasts (..., level) of a label's columns mean: from 0 to 1, adding up to 1."""
-    share, sd = _moments(label, standardised)
-    chances = (standardised * sd + share).clamp(min=LEAST_PROBABILITY)
-    return chances / chances.sum(-1, keepdim=True)
-
-
-def _standardised(label: LabelColumns, probabilities: Tensor) -> Tensor:
-    share, sd = _moments(label, probabilities)
-    return (probabilities - share) / sd
 
 
 LIKELIHOODS: dict[str, Likelihood] = {

@@ -95,6 +95,8 @@ class NetworkModule(nn.Module):
 
     read_windows: int = 2000
     asked_inputs: int = 10**9
+    reads_few: bool = False  # whether targets are to be kept to a few inputs; see `read_only`
+    windows_per_pass: int | None = None  # of a batch that are best learned from at once; None: all
     separate_targets: bool = False  # the first axis of every parameter is the target
     logits: ClassVar[bool] = False  # outputs of a label are its levels' logits
 
@@ -120,19 +122,9 @@ class NetworkModule(nn.Module):
         return self.settings.kind
 
     @property
-    def reads_few(self) -> bool:
-        """Whether every target is to be kept to a few inputs before fitting; see `read_only`."""
-        return False
-
-    @property
     def work_per_window(self) -> int:
         """Roughly the multiplications of a forecast, to tell small steps from large ones."""
         return parameter_count(self)
-
-    @property
-    def windows_per_pass(self) -> int | None:
-        """How many windows of a batch are best learned from at once; None: all of them."""
-        return None
 
     @property
     def unfitted_settings(self) -> ForecasterSettings:
@@ -251,11 +243,8 @@ class Network(Forecaster):
         # Not the base's: what it sets is the module's here.
         self.module = module
         self.max_lag, self.n_variables = module.max_lag, module.n_variables
-        self.head_name, self.domains, self.labels = (
-            module.head_name,
-            module.domains,
-            module.labels,
-        )
+        self.head_name, self.domains = module.head_name, module.domains
+        self.labels = module.labels
         self.read_windows, self.asked_inputs = module.read_windows, module.asked_inputs
         self._trained = [name for name, p in module.named_parameters() if p.requires_grad]
 
@@ -306,32 +295,25 @@ class Network(Forecaster):
         self.module.estimate_noise(held_out)
 
     def forward(self, past: Floats, rules: Rules = PLAIN, domain: Index | None = None) -> Floats:
-        with torch.no_grad():
-            return self._answer(
-                Window(past, past[:, -1], domain),
-                lambda part: self.module(part.past, rules, part.domain),
-            )
+        window = Window(past, past[:, -1], domain)
+        return self._answer(window, lambda part: self.module(part.past, rules, part.domain))
 
     def errors(self, window: Window) -> Floats:
-        with torch.no_grad():
-            return self._answer(window, self.module.errors)
+        return self._answer(window, self.module.errors)
 
     def log_likelihood(self, window: Window) -> Floats:
-        with torch.no_grad():
-            return self._answer(window, self.module.log_likelihood)
+        return self._answer(window, self.module.log_likelihood)
 
     def variance(self, window: Window) -> Floats:
-        with torch.no_grad():
-            return self._answer(window, self.module.variance)
+        return self._answer(window, self.module.variance)
 
     def jacobian(self, past: Floats, rules: Rules = PLAIN, domain: Index | None = None) -> Floats:
-        return self._answer(
-            Window(past, past[:, -1], domain),
-            lambda part: self.module.jacobian(part.past, rules, part.domain),
-        )
+        window = Window(past, past[:, -1], domain)
+        own = self.module.jacobian
+        return self._answer(window, lambda part: own(part.past, rules, part.domain), slopes=True)
 
     def score(self, window: Window) -> Floats:
-        return self._answer(window, self.module.score)
+        return self._answer(window, self.module.score, slopes=True)
 
     def attentions(self, past: Floats, domain: Index | None = None) -> list[Floats]:
         window = self._tensors(Window(past, past[:, -1], domain))
@@ -366,11 +348,14 @@ class Network(Forecaster):
         dtype = self.module.get_buffer("noise_variance").dtype
         return TensorWindow.drawn(window, self._device, dtype)
 
-    def _answer(self, window: Window, ask: Callable[[TensorWindow], Tensor]) -> Floats:
+    def _answer(
+        self, window: Window, ask: Callable[[TensorWindow], Tensor], slopes: bool = False
+    ) -> Floats:
         """`ask` (batch, ...) of all windows, so many at a time as the module likes."""
         size = self.module.windows_per_pass or MOST_AT_ONCE
         parts = [window[start : start + size] for start in range(0, max(len(window), 1), size)]
-        answers = [ask(self._tensors(part)).detach().cpu().numpy() for part in parts]
+        with torch.set_grad_enabled(slopes):
+            answers = [ask(self._tensors(part)).detach().cpu().numpy() for part in parts]
         return answers[0] if len(answers) == 1 else np.concatenate(answers)
 
 

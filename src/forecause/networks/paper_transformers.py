@@ -121,6 +121,7 @@ class DeepTransformerModel(Trained):
     def __init__(self, shape: tuple[int, int], settings: DeepTransformer) -> None:
         super().__init__(shape, settings, settings.head)
         width, tokens = settings.width, self.max_lag * self.n_variables
+        self.windows_per_pass = max(1, TOKENS_PER_PASS // tokens)
         self.value = nn.Linear(1, width)
         # LayerNorm would wipe out a token that is mostly its value, so the embeddings dominate.
         self.node = nn.Parameter(torch.randn(self.n_variables, width))
@@ -168,10 +169,6 @@ class DeepTransformerModel(Trained):
         if self.domains:
             tokens = tokens + self.domain[domain][:, None]
         return tokens
-
-    @property
-    def windows_per_pass(self) -> int:
-        return max(1, TOKENS_PER_PASS // (self.max_lag * self.n_variables))
 
     def _everywhere(self, past: Tensor, domain: Tensor | None) -> Tensor:
         if self.settings.static_bias:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -26,16 +27,13 @@ class Separate(Trained):
     def __init__(self, shape: tuple[int, int], settings: SeparateSettings) -> None:
         super().__init__(shape, settings, settings.head)
         places = torch.arange(self.max_lag * self.n_variables)
+        self.reads_few = settings.inputs > 0
         self.n_inputs = settings.inputs or len(places)
         self.register_buffer("reads", places[: self.n_inputs].repeat(self.n_variables, 1))
 
     @abstractmethod
     def run(self, copies: Tensor, domain: Tensor | None, rules: Rules) -> Tensor:
         """Copies (target, batch, input) -> outputs (batch, target, output)."""
-
-    @property
-    def reads_few(self) -> bool:
-        return self.settings.inputs > 0
 
     def read_only(self, places: Tensor) -> None:
         """Keep every target to these places (target, input), before fitting."""
@@ -45,17 +43,16 @@ class Separate(Trained):
         return self.run(self.allowed_copies(past), domain, rules)
 
     def jacobian(self, past: Tensor, rules: Rules = PLAIN, domain: Tensor | None = None) -> Tensor:
-        copies = self.copies(past.detach()).clone().requires_grad_()
-        outputs = self.run(self._allowed_alone(copies), domain, rules)
-        return self._slopes(self.likelihood.mean(outputs), copies)
+        return self._slopes(past, domain, rules, self.likelihood.mean)
 
     def score(self, window: TensorWindow) -> Tensor:
         if self.likelihood.fixed and not self.labels:
             return super().score(window)
-        copies = self.copies(window.past.detach()).clone().requires_grad_()
-        outputs = self.run(self._allowed_alone(copies), window.domain, PLAIN)
-        values = self.likelihood.log_prob(self.with_noise(outputs), window.target)
-        return self._slopes(values, copies)
+
+        def log_likelihood(outputs: Tensor) -> Tensor:
+            return self.likelihood.log_prob(self.with_noise(outputs), window.target)
+
+        return self._slopes(window.past, window.domain, PLAIN, log_likelihood)
 
     def copies(self, past: Tensor) -> Tensor:
         """past (batch, step, source) -> (target, batch, input)."""
@@ -83,8 +80,17 @@ class Separate(Trained):
         allowed = self.get_buffer("allowed")
         return copies if bool(allowed.all()) else copies * self.of_reads(allowed)[:, None]
 
-    def _slopes(self, values: Tensor, copies: Tensor) -> Tensor:
-        """d values (batch, target) / d past, (batch, target, max_lag, source)."""
+    def _slopes(
+        self,
+        past: Tensor,
+        domain: Tensor | None,
+        rules: Rules,
+        told: Callable[[Tensor], Tensor],
+    ) -> Tensor:
+        """d values (batch, target) / d past, (batch, target, max_lag, source); the values are what
+        is `told` by outputs (batch, target, output)."""
+        copies = self.copies(past.detach()).clone().requires_grad_()
+        values = told(self.run(self._allowed_alone(copies), domain, rules))
         if self.labels:
             slopes = self._label_slopes(values, copies)
         else:

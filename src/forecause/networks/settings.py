@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -75,15 +76,22 @@ class TrainingSettings(Settings):
 class TrainedSettings(ForecasterSettings):
     """What the settings of every forecaster that learns by gradient descent hold.
 
-    A subclass says in `module` which torch module it is built from.
+    A subclass says in `module` which torch module it is built from, ours in `home` alone.
     """
+
+    home: ClassVar[str] = ""  # file of this folder and class in it
 
     training: TrainingSettings = TrainingSettings()
     sparsity: tuple[float, ...] = ()  # weights of the gradients' penalty, smallest first
 
     def module(self, shape: tuple[int, int]) -> NetworkModule:
         """The unfitted torch module of windows (max_lag, columns)."""
-        raise NotImplementedError(f"the settings of {self.kind!r} say nothing of a module")
+        if not self.home:
+            raise NotImplementedError(f"the settings of {self.kind!r} say nothing of a module")
+        file, name = self.home.split(".")
+        home = import_module(f"forecause.networks.{file}")
+        made: NetworkModule = getattr(home, name)(shape, self)
+        return made
 
     def build(self, shape: tuple[int, int]) -> Forecaster:
         from forecause.networks.network import Network
@@ -151,13 +159,9 @@ class MLP(SeparateSettings):
     """
 
     kind: ClassVar[str] = "mlp"
+    home: ClassVar[str] = "mlp_and_cnn.MLPModel"
 
     hidden: int = Field(default=32, ge=2)
-
-    def module(self, shape: tuple[int, int]) -> NetworkModule:
-        from forecause.networks.mlp_and_cnn import MLPModel
-
-        return MLPModel(shape, self)
 
     def halved(self) -> Self:
         return self.model_copy(update={"hidden": self.hidden // 2})
@@ -178,21 +182,18 @@ class CNN(NetworkSettings):
     """
 
     kind: ClassVar[str] = "cnn"
+    home: ClassVar[str] = "mlp_and_cnn.CNNModel"
 
     channels: int = 64
     kernel: int = 3
     training: TrainingSettings = TrainingSettings(learning_rate=1e-3, batch_size=128)
-
-    def module(self, shape: tuple[int, int]) -> NetworkModule:
-        from forecause.networks.mlp_and_cnn import CNNModel
-
-        return CNNModel(shape, self)
 
 
 class DeepTransformer(NetworkSettings):
     """Exactly as published: deep with 4 layers, shallow with 1."""
 
     kind: ClassVar[str] = "deep-transformer"
+    home: ClassVar[str] = "paper_transformers.DeepTransformerModel"
     readouts: ClassVar[tuple[str, ...]] = EVERY_READOUT
 
     width: int = 64  # d, the size of a token
@@ -206,11 +207,6 @@ class DeepTransformer(NetworkSettings):
     def of_preset(cls, preset: str) -> ForecasterSpec:
         return cls(layers=1) if preset == "paper-shallow" else super().of_preset(preset)
 
-    def module(self, shape: tuple[int, int]) -> NetworkModule:
-        from forecause.networks.paper_transformers import DeepTransformerModel
-
-        return DeepTransformerModel(shape, self)
-
 
 class Transformer(SeparateSettings):
     """The best found on a 2-core CPU; for the published model see DeepTransformer.
@@ -223,6 +219,7 @@ class Transformer(SeparateSettings):
     """
 
     kind: ClassVar[str] = "transformer"
+    home: ClassVar[str] = "transformer.TransformerModel"
     readouts: ClassVar[tuple[str, ...]] = EVERY_READOUT
     token_per_input: ClassVar[bool] = True
 
@@ -235,11 +232,6 @@ class Transformer(SeparateSettings):
         if preset in ("paper", "paper-shallow"):
             return DeepTransformer.of_preset(preset)
         return super().of_preset(preset)
-
-    def module(self, shape: tuple[int, int]) -> NetworkModule:
-        from forecause.networks.transformer import TransformerModel
-
-        return TransformerModel(shape, self)
 
     def halved(self) -> Self:
         return self.model_copy(update={"width": self.width // 2, "heads": self.heads // 2})
@@ -260,15 +252,11 @@ class VectorTransformer(NetworkSettings):
     """
 
     kind: ClassVar[str] = "vector"
+    home: ClassVar[str] = "paper_transformers.VectorTransformerModel"
 
     width: int = 64  # d, the size of a token
     heads: int = 1
     layers: int = 1
-
-    def module(self, shape: tuple[int, int]) -> NetworkModule:
-        from forecause.networks.paper_transformers import VectorTransformerModel
-
-        return VectorTransformerModel(shape, self)
 
     @property
     def block(self) -> DeepTransformer:
@@ -298,6 +286,7 @@ class Pretrained(TrainedSettings):
     """
 
     kind: ClassVar[str] = "pretrained"
+    home: ClassVar[str] = "pretrained.PretrainedModel"
     instant: ClassVar[bool] = True
     weights_use: ClassVar[Literal["none", "optional", "required"]] = "optional"
 
@@ -325,11 +314,6 @@ class Pretrained(TrainedSettings):
     def of_preset(cls, preset: str) -> ForecasterSpec:
         return cls() if preset == "paper" else cls.zero_shot()
 
-    def module(self, shape: tuple[int, int]) -> NetworkModule:
-        from forecause.networks.pretrained import PretrainedModel
-
-        return PretrainedModel(shape, self)
-
     @classmethod
     def zero_shot(cls) -> Pretrained:
         """The pretrained weights as they are, with random node vectors."""
@@ -347,6 +331,7 @@ class Chronos(TrainedSettings):
     """
 
     kind: ClassVar[str] = "chronos"
+    home: ClassVar[str] = "chronos.ChronosModel"
     readouts: ClassVar[tuple[str, ...]] = PLAIN_READOUTS
     weights_use: ClassVar[Literal["none", "optional", "required"]] = "required"
 
@@ -367,11 +352,6 @@ class Chronos(TrainedSettings):
     @classmethod
     def of_preset(cls, preset: str) -> ForecasterSpec:
         return cls.zero_shot(cls().weights) if preset == "quick" else cls()
-
-    def module(self, shape: tuple[int, int]) -> NetworkModule:
-        from forecause.networks.chronos import ChronosModel
-
-        return ChronosModel(shape, self)
 
     @classmethod
     def zero_shot(cls, weights: str, patches: int = 20) -> Chronos:

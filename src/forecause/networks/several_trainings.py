@@ -39,8 +39,6 @@ def train_by_blocks(model: NetworkModule, fit_data: FitData, learn: Learn) -> No
     cuts = range(TARGETS_TOGETHER, model.n_variables, TARGETS_TOGETHER)
     blocks: list[Index] = np.split(np.arange(model.n_variables), list(cuts))
     each = fit_data.picklable()
-    if each.seconds is not None:
-        each = replace(each, seconds=each.seconds / len(blocks))
     work = LARGE if distributed.current().alone else 0.0  # ranks meet in the same order
     trained = each_trained(_of_block, (model, each, learn), blocks, work)
     for number, (columns, weights) in enumerate(zip(blocks, trained, strict=True), 1):
@@ -62,13 +60,16 @@ def each_trained(
 ) -> Iterator[Result]:
     """`function(common, item)` of every item, by helpers if the model and the table can be sent.
 
-    A table on disk stays: training draws its rows in no order, for which files are too slow.
+    Each has an equal part of the time. A table on disk stays: training draws its rows in no order,
+    for which files are too slow.
     """
     model, fit_data, learn = common
+    if fit_data.seconds is not None:
+        fit_data = replace(fit_data, seconds=fit_data.seconds / len(items))
     on_processor = next(model.parameters()).device.type == "cpu"
     if helped() and on_processor and fit_data.windows.in_memory:
         return parallel_map(function, (model, fit_data.picklable(), learn), items)
-    return shared(partial(function, common), items, operations)
+    return shared(partial(function, (model, fit_data, learn)), items, operations)
 
 
 def _of_block(common: tuple[NetworkModule, FitData, Learn], columns: Index) -> dict[str, Tensor]:
@@ -160,10 +161,7 @@ def learn_sparsely(
     fewer windows ask for larger weights. To go on from a smaller weight would be of no use either,
     as training keeps what it starts from wherever that is no worse.
     """
-    each = fit_data
-    if fit_data.seconds is not None:
-        each = replace(fit_data, seconds=fit_data.seconds / len(weights))
-    learned = each_trained(_learned, (deepcopy(model), each, learn), weights)
+    learned = each_trained(_learned, (deepcopy(model), fit_data, learn), weights)
     best, errors, kept = weights[0], np.empty(0), _weights_of(model)
     for weight, after in zip(weights, learned, strict=True):
         model.load_state_dict(after)

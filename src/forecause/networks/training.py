@@ -72,7 +72,7 @@ def train(model: NetworkModule, fit_data: FitData, settings: TrainingSettings) -
     optimiser = torch.optim.Adam(model.parameters(), fused=device.type in ("cpu", "cuda"))
     schedule = _Schedule(settings, most)
     best = _Best(model, _held_out_losses(model, watched, ranks))
-    rival, loss = _Rival.of(fit_data, watched, ranks), _loss_of(model, ranks)
+    rival, loss = _Rival(fit_data, watched, ranks), _loss_of(model, ranks)
     size = min(settings.batch_size, len(fit_data.windows))
     batches = _shuffled(fit_data.windows, size, rng, ranks)
     with threads_for(model.work_per_window * size // ranks.size >= SMALL_STEP):
@@ -93,7 +93,7 @@ def train(model: NetworkModule, fit_data: FitData, settings: TrainingSettings) -
             if stalled:
                 best.restore()
                 schedule.slow_down(step)
-            lost = rival is not None and rival.wins_against(model, schedule.history, stalled)
+            lost = rival.wins_against(model, schedule.history, stalled)
             if schedule.ended(step) or ranks.agree(lost or fit_data.time_is_up(began)):
                 break
     best.restore()
@@ -139,41 +139,37 @@ class _WeightedLoss(nn.Module):
 
 
 class _Rival:
-    """The best rival of every target, by its errors (window, target) on the watched windows."""
+    """The best rival of every target, by its errors (window, target) on the watched windows.
 
-    def __init__(self, errors: Tensor, watched: Windows) -> None:
-        self.errors, self.watched = errors, watched
+    Without any nothing is to be beaten.
+    """
 
-    @classmethod
-    def of(cls, fit_data: FitData, watched: Windows, ranks: Ranks) -> _Rival | None:
-        if fit_data.to_beat is None:
-            return None
-        errors = torch.from_numpy(np.asarray(fit_data.to_beat(watched), dtype=np.float32))
-        return cls(ranks.of_first(errors), watched)
+    def __init__(self, fit_data: FitData, watched: Windows, ranks: Ranks) -> None:
+        self.watched = watched
+        self.errors: Tensor | None = None
+        if fit_data.to_beat is not None:
+            errors = np.asarray(fit_data.to_beat(watched), dtype=np.float32)
+            self.errors = ranks.of_first(torch.from_numpy(errors))
 
     def wins_against(self, model: NetworkModule, history: Sequence[Tensor], stalled: bool) -> bool:
-        """Whether the model had better give up; `history` is its loss (target,) at every look."""
-        return self._is_out_of_reach(history) or (
-            stalled and not self.beats_rival_on_some_target(model)
-        )
+        """Whether the model had better give up; `history` is its loss (target,) at every look.
 
-    def _is_out_of_reach(self, history: Sequence[Tensor]) -> bool:
-        """Whether no target would be won even if the last half's gain came once more.
-
-        Of many targets some always might by chance: one in twenty does not count.
+        It is out of reach where no target would be won even if the last half's gain came once more
+        (of many targets some always might by chance: one in twenty does not count). Once training
+        has stalled, some target must clearly be won, or going on at a lower rate is in vain.
         """
-        if len(history) < 8:
+        if self.errors is None:
             return False
-        now, earlier = history[-1], history[len(history) // 2]
-        promising = now - (earlier - now).clamp(min=0) <= self.errors.mean(0)
-        return int(promising.sum()) <= len(now) // 20
-
-    def beats_rival_on_some_target(self, model: NetworkModule) -> bool:
-        """Whether some target is clearly won. If none is, going on at a lower rate is in vain."""
-        own = over_windows(model, self.watched, model.errors)
-        by = thresholds().choice.network_wins
+        if len(history) >= 8:
+            now, earlier = history[-1], history[len(history) // 2]
+            promising = now - (earlier - now).clamp(min=0) <= self.errors.mean(0)
+            if int(promising.sum()) <= len(now) // 20:
+                return True
+        if not stalled:
+            return False
+        own, by = over_windows(model, self.watched, model.errors), thresholds().choice.network_wins
         targets = zip(self.errors.numpy().T, own.numpy().T, strict=True)
-        return any(clearly_better(rival, errors, by) for rival, errors in targets)
+        return not any(clearly_better(rival, errors, by) for rival, errors in targets)
 
 
 class _Schedule:

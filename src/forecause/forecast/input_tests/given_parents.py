@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -81,7 +81,7 @@ class TargetTests:
     def group_p_values(self, given: Index, groups: Sequence[Index]) -> Array:
         """P-value that each group of features adds nothing to the features given, (group,)."""
         p_values = np.ones(len(groups))
-        factor = np.asarray(np.linalg.cholesky(self.gram[np.ix_(given, given)]), dtype=np.float64)
+        factor = np.linalg.cholesky(self.gram[np.ix_(given, given)])
         outcome = _lower_solved(factor, self.cross[given, None])[:, 0]
         left = self.square - float(outcome @ outcome)
         sizes = np.array([len(group) for group in groups])
@@ -112,14 +112,12 @@ class TargetTests:
     def given_parents(self, model: Model, inputs: Iterable[int]) -> Array:
         """P-values of inputs given the parents, a parent's given the other ones."""
         every = list(inputs)
-        p_values = np.ones(len(every))
-        outside = [k for k, i in enumerate(every) if i not in model.bent]
-        if outside:
-            p_values[outside] = self.p_values(model.features(), [every[k] for k in outside])
-        for k, i in enumerate(every):
-            if i in model.bent:
-                p_values[k] = self.p_values(model.features(without=i), [i])[0]
-        return p_values
+        outside = [i for i in every if i not in model.bent]
+        given = self.p_values(model.features(), outside) if outside else np.zeros(0)
+        known = dict(zip(outside, given, strict=True))
+        for parent in (i for i in every if i in model.bent):
+            known[parent] = self.p_values(model.features(without=parent), [parent])[0]
+        return np.array([known[i] for i in every])
 
     def select_parents(self, allowed: Index, always: Sequence[int] = ()) -> Model:
         """Forward selection with a look back after every step; `always` stay in the model."""
@@ -129,13 +127,13 @@ class TargetTests:
             if not outside:
                 break
             p_values = self.p_values(model.features(), outside)
-            best = int(np.argmin(p_values))
-            if p_values[best] >= thresholds().tests.entry_level:
+            best = outside[int(np.argmin(p_values))]
+            if p_values.min() >= thresholds().tests.entry_level:
                 break
-            model.bent[outside[best]] = False
+            model.bent[best] = False
             self._bend(model)
             self._drop_useless(model, always)
-            if outside[best] not in model.bent:
+            if best not in model.bent:
                 break  # it would enter and leave for ever
         return model
 
@@ -145,9 +143,8 @@ class TargetTests:
             line, curve = self.terms.lines[parent], self.terms.curves[parent]
             given = np.concatenate([model.features(without=parent), line])
             bends = np.setdiff1d(curve, line)
-            model.bent[parent] = bool(
-                self.group_p_values(given, [bends])[0] < thresholds().tests.spline_level
-            )
+            p_value = self.group_p_values(given, [bends])[0]
+            model.bent[parent] = bool(p_value < thresholds().tests.spline_level)
 
     def _drop_useless(self, model: Model, always: Sequence[int]) -> None:
         """Remove, worst first, the parents that the others made superfluous."""
@@ -299,9 +296,8 @@ class ConditionalTests:
             kinds = [lines[candidate], tests.terms.curves[candidate]]
             line_and_curve[:, place] = tests.group_p_values(given, kinds)
             if not model.bent.get(candidate) and len(lines[candidate]) == 1:
-                line_and_curve[0, place] = max(
-                    line_and_curve[0, place], robust[lines[candidate][0]]
-                )
+                of_line = line_and_curve[0, place], robust[int(lines[candidate][0])]
+                line_and_curve[0, place] = max(of_line)
         return tests.combined(line_and_curve)
 
     def _robust(self, tests: TargetTests, target: int, model: Model, candidate: int) -> float:
@@ -315,8 +311,7 @@ class ConditionalTests:
         return float(tests.combined(np.maximum(classical, robust)[:, None])[0])
 
 
-def _lower_solved(factor: Array, right: Array) -> Array:
-    return np.asarray(solve_triangular(factor, right, lower=True, check_finite=False))
+_lower_solved = partial(solve_triangular, lower=True, check_finite=False)
 
 
 def robust_p_value(features: Array, outcome: Array, given: Index, tested: Index) -> float:

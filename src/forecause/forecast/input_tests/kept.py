@@ -25,9 +25,9 @@ from forecause.forecast.input_tests.learned_evidence import combined_p_values
 from forecause.forecast.input_tests.learner_tests import with_learners
 from forecause.forecast.input_tests.protocol import InputTests, TestRequest
 from forecause.forecast.input_tests.refits import LEAST_SQUARE, Refits
-from forecause.forecast.members import JOINED
+from forecause.forecast.means import JOINED
 from forecause.forecast.selection import Fitted, affords_learners
-from forecause.regression.moments import Moments, with_intercept
+from forecause.regression.moments import with_intercept
 from forecause.regression.splines import spline_terms
 
 
@@ -89,7 +89,17 @@ def variance_p_values(windows: Windows) -> Array:
     inputs = inputs_of(windows)
     design, groups = _basis(windows, inputs)
     mean = moments_of(windows, design)
-    log_squares = moments_of(windows, design, _LogSquares(mean, design))
+    coefficients, inverse = mean.solve(), mean.inverse()
+    floor = LEAST_SQUARE * mean.loss(coefficients)
+
+    def log_squared_errors(past: Array, target: Array) -> Array:
+        rows = with_intercept(design(past))
+        squares = (target - rows @ coefficients) ** 2
+        # A fitted error has variance 1 - leverage, so an unusual past would look calm.
+        leverage = (rows @ inverse * rows).sum(1, keepdims=True)
+        return np.asarray(np.log(squares / np.maximum(1 - leverage, 1e-3) + floor))
+
+    log_squares = moments_of(windows, design, log_squared_errors)
     p_values = log_squares.group_p_values(groups)[inputs.coding.first]
     for label in inputs.coding.labels:
         p_values[inputs.coding.variables.index(label.name)] = 1.0
@@ -109,20 +119,3 @@ def _basis(windows: Windows, inputs: Inputs) -> tuple[Callable[[Array], Array], 
         return spline_terms(past, knots).reshape(len(past), -1)[:, kept]
 
     return curves, groups_of(owner.repeat(terms), count)
-
-
-class _LogSquares:
-    """Past and target of a batch of windows -> log squared errors (batch, variable)."""
-
-    def __init__(self, mean: Moments, design: Callable[[Array], Array]) -> None:
-        self.design = design
-        self.coefficients = mean.solve()
-        self.inverse = mean.inverse()
-        self.floor = LEAST_SQUARE * mean.loss(self.coefficients)
-
-    def __call__(self, past: Array, target: Array) -> Array:
-        rows = with_intercept(self.design(past))
-        squares = (target - rows @ self.coefficients) ** 2
-        # A fitted error has variance 1 - leverage, so an unusual past would look calm.
-        leverage = (rows @ self.inverse * rows).sum(1, keepdims=True)
-        return np.asarray(np.log(squares / np.maximum(1 - leverage, 1e-3) + self.floor))

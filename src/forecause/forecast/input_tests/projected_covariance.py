@@ -118,54 +118,38 @@ def candidate_evidence(
     inputs (row, input) and targets (row, target) are on a standard scale, rows in order of time;
     predictors[fold][target] was fitted on the fold's training rows.
     """
-    shape = targets.shape[1], len(candidates.groups)
-    statistics, relevance = np.zeros(shape), np.zeros(shape)
-    sums = np.zeros((*shape, len(folds) * BLOCKS_RESAMPLED, 2))
-    errors = np.zeros_like(targets)
     views = [FoldView(inputs, fold, candidates) for fold in folds]
-    common = _Asked(targets, views, predictors, wanted)
-    each = parallel_map(_of_target, common, range(shape[0]))
+    common = targets, views, predictors, wanted
+    each = parallel_map(_of_target, common, range(targets.shape[1]))
     if any(one.for_all_targets for own in predictors for one in own):
-        each = map(partial(_of_target, common), range(shape[0]))
-    for target, of_one in enumerate(each):
-        statistics[target], relevance[target], sums[target] = of_one.of_groups
-        for view, left in zip(views, of_one.errors, strict=True):
-            errors[view.fold.test, target] = left
+        each = map(partial(_of_target, common), range(targets.shape[1]))
+    statistics, relevance, sums, left = (np.stack(parts) for parts in zip(*each, strict=True))
+    errors = np.zeros_like(targets)
+    errors[:] = left.T
     p_values = np.where(relevance > 0, ndtr(-statistics), 1.0)
     return Evidence(p_values, relevance, errors, sums)
 
 
-@dataclass(frozen=True, eq=False)
-class _Asked:
-    """What the tests of all targets share; see candidate_evidence."""
-
-    targets: Array
-    views: list[FoldView]
-    predictors: Sequence[Sequence[Predictor]]
-    wanted: Mask | None
-
-
-@dataclass(frozen=True, eq=False)
-class _Found:
-    """What was found about one target."""
-
-    of_groups: tuple[Array, Array, Array]  # statistics, relevance (group,), sums (group, block, 2)
-    errors: list[Array]  # (fold,) of the rows that were tested on
-
-
-def _of_target(asked: _Asked, target: int) -> _Found:
+def _of_target(
+    common: tuple[Array, list[FoldView], Sequence[Sequence[Predictor]], Mask | None], target: int
+) -> tuple[Array, Array, Array, Array]:
+    """Statistics and relevance (group,), sums (group, block, 2) and errors (row,) of one target;
+    see candidate_evidence."""
+    targets, views, predictors, wanted = common
     tests = [
-        _TargetTest(view, own[target], asked.targets[view.fold.test, target])
-        for view, own in zip(asked.views, asked.predictors, strict=True)
+        _TargetTest(view, own[target], targets[view.fold.test, target])
+        for view, own in zip(views, predictors, strict=True)
     ]
-    groups = len(asked.views[0].candidates.groups)
+    groups = len(views[0].candidates.groups)
     statistics, relevance = np.zeros(groups), np.zeros(groups)
     sums = np.zeros((groups, len(tests) * BLOCKS_RESAMPLED, 2))
-    for group in range(groups) if asked.wanted is None or asked.wanted[target] else ():
+    for group in range(groups) if wanted is None or wanted[target] else ():
         statistics[group], sums[group] = _pooled_statistic(tests, group)
         relevance[group] = np.mean([test.energy(group) for test in tests])
-    errors = [test.observed - test.forecast for test in tests]
-    return _Found((statistics, relevance, sums), errors)
+    errors = np.zeros(len(targets))
+    for test in tests:
+        errors[test.view.fold.test] = test.observed - test.forecast
+    return statistics, relevance, sums, errors
 
 
 def _pooled_statistic(tests: Sequence[_TargetTest], group: int) -> tuple[float, Array]:
@@ -259,23 +243,15 @@ class _TargetTest:
     @cached_property
     def _leverage(self) -> Array:
         """(row,) of the projection on functions of single inputs."""
-        pulled = solved(self._gram, self._design.T)
-        return np.asarray(
-            np.minimum((self._design * pulled.T).sum(1), thresholds().tests.largest_leverage)
-        )
+        _, design = self._columns_and_design
+        pulled = solved(self._gram, design.T)
+        return _bounded((design * pulled.T).sum(1))
 
     @cached_property
     def _gram(self) -> Array:
-        gram = self._design.T @ self._design
+        _, design = self._columns_and_design
+        gram = design.T @ design
         return damped(gram, 1e-6 * len(gram))
-
-    @property
-    def _columns(self) -> Index:
-        return self._columns_and_design[0]
-
-    @property
-    def _design(self) -> Array:
-        return self._columns_and_design[1]
 
     @cached_property
     def _columns_and_design(self) -> tuple[Index, Array]:
@@ -315,17 +291,16 @@ class _TargetTest:
             return left[:, 0] * left[:, 1], self._leverage
         more = self._joint_functions(group)
         more = more - self._projection(more, group)
-        basis = _orthonormal(more)
+        more = more / np.maximum(np.linalg.norm(more, axis=0), 1e-12)
+        basis = orthonormal_basis(more, 1e-4)
         left = left - basis @ (basis.T @ left)
-        leverage = np.minimum(
-            self._leverage + (basis**2).sum(1), thresholds().tests.largest_leverage
-        )
-        return left[:, 0] * left[:, 1], leverage
+        return left[:, 0] * left[:, 1], _bounded(self._leverage + (basis**2).sum(1))
 
     def _projection(self, values: Array, group: int) -> Array:
         """Values (row, ...) as far as lines and splines of the other inputs explain them."""
-        kept = np.flatnonzero(~np.isin(self._columns, self.view.candidates.groups[group]))
-        design = self._design[:, kept]
+        columns, design = self._columns_and_design
+        kept = np.flatnonzero(~np.isin(columns, self.view.candidates.groups[group]))
+        design = design[:, kept]
         return design @ solved(self._gram[np.ix_(kept, kept)], design.T @ values)
 
     def _joint_functions(self, group: int) -> Array:
@@ -347,12 +322,6 @@ class _TargetTest:
         values = np.clip(self.view.inputs[:, columns], -3, 3)
         left, right = np.triu_indices(len(columns), 1)
         return np.asarray(values[:, left] * values[:, right])
-
-
-def _orthonormal(values: Array) -> Array:
-    """An orthonormal basis (row, function) of what values (row, function) span."""
-    values = values / np.maximum(np.linalg.norm(values, axis=0), 1e-12)
-    return orthonormal_basis(values, 1e-4)
 
 
 def _bounded(leverage: Array) -> Array:

@@ -84,16 +84,9 @@ class InputTests:
 
     def dataset(self, variables: tuple[str, ...]) -> xr.Dataset:
         """The statistics under their names, `decided_by` apart."""
-        arrays: dict[str, npt.NDArray[np.generic]] = {
-            "p_value": self.p_value,
-            "stability": self.stability,
-        }
-        if self.relevance is not None:
-            arrays["relevance"] = self.relevance
-        if self.doubtful is not None:
-            arrays["doubtful"] = self.doubtful
-        if not isinstance(self.least_share, float):
-            arrays["least_share"] = self.least_share
+        names = ("p_value", "stability", "relevance", "doubtful", "least_share")
+        every = {name: getattr(self, name) for name in names}
+        arrays = {name: own for name, own in every.items() if isinstance(own, np.ndarray)}
         return labelled_together(arrays, variables)
 
     def with_variance(self, p_values: Array) -> InputTests:
@@ -124,18 +117,15 @@ class TestedWindows:
         """All of these windows."""
         every = windows.whole()
         coding, (steps, columns) = windows.panel.coding, windows.shape
-        groups = [
-            lag * columns + coding.columns(v)
-            for lag in range(steps)
-            for v in range(len(coding.variables))
-        ]
+        of_variable = [coding.columns(v) for v in range(len(coding.variables))]
+        groups = tuple(lag * columns + own for lag in range(steps) for own in of_variable)
         curved = np.tile(np.isin(np.arange(columns), coding.numeric_columns), steps)
         return cls(
             every.past[:, ::-1].reshape(len(every), -1).astype(np.float64),
             every.target.astype(np.float64),
             windows.rows,
             every.domain,
-            InputGroups(tuple(np.asarray(g, dtype=np.int64) for g in groups), curved),
+            InputGroups(groups, curved),
             np.tile(coding.of_column, steps),
             np.arange(steps).repeat(columns) + 1,
             (steps, columns),
@@ -180,10 +170,9 @@ def link_q_values(p_values: Array, weights: Array | None = None) -> Array:
     own = np.eye(len(p_values), dtype=bool)  # (target, source)
     for kind in (own, ~own):
         given = p_values[kind]
-        if weights is not None:
-            tested = np.isfinite(given)
-            of_kind = weights[kind]
-            given = given / (of_kind / of_kind[tested].mean() if tested.any() else of_kind)
+        tested = np.isfinite(given)
+        if weights is not None and tested.any():
+            given = given / (weights[kind] / weights[kind][tested].mean())
         adjusted[kind] = adjusted_p_values(given)
     return adjusted
 

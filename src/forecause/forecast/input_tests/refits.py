@@ -21,13 +21,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtri
 
-from forecause.arrays import Array, Index, Mask, Single
+from forecause.arrays import Array, Floats, Index, Single
 from forecause.config.thresholds import thresholds
 from forecause.data.windows import Window, Windows, inputs_of
 from forecause.errors import InputError
@@ -47,7 +45,7 @@ from forecause.forecast.input_tests.protocol import (
     TestRequest,
     by_group,
 )
-from forecause.progress import QUIET, Progress
+from forecause.progress import Progress
 from forecause.regression.p_values import gain_over_blocks
 
 MOST_NUMBERS = 100_000_000  # effects held at once
@@ -55,7 +53,7 @@ LEAST_SQUARE = 1e-4  # error, relative to its mean, below which its logarithm is
 BATCH = 1024
 TESTING = "testing the forecaster's inputs"
 
-Ask = Callable[[Forecaster, Window], npt.NDArray[Any]]
+Ask = Callable[[Forecaster, Window], Floats]
 """What is asked of a forecaster about windows, (batch, variable)."""
 
 
@@ -87,14 +85,11 @@ class Refits:
         windows, progress = request.windows, request.progress
         inputs = inputs_of(windows)
         evidence, data = self._evidence(windows, progress)
-        parts = [evidence.p_values, evidence.relevance, evidence.block_sums]
         filled = np.flatnonzero(windows.filled_share > thresholds().tests.most_filled)
         for target in filled.tolist():
             again, _ = self._evidence(windows.observed(target), progress, target)
-            for kept, new in zip(
-                parts, (again.p_values, again.relevance, again.block_sums), strict=True
-            ):
-                kept[target] = new[target]
+            for kept in ("p_values", "relevance", "block_sums"):
+                getattr(evidence, kept)[target] = getattr(again, kept)[target]
         p_values = inputs.p_values_of_targets(evidence.p_values)
         if not self._has_learned(evidence, data):
             p_values[:] = 1.0  # no forecast, no graph
@@ -114,29 +109,26 @@ class Refits:
     ) -> tuple[Evidence, TestedWindows]:
         """Of all target columns, or of one."""
         data = TestedWindows.of(windows.thin(self._most(windows)))
+        columns = data.targets.shape[1]
         folds = [
-            Fold(
-                np.flatnonzero(np.isin(data.rows, learned)),
-                np.flatnonzero(np.isin(data.rows, tested)),
-            )
-            for learned, tested in zip(self.learned_rows, self.tested_rows, strict=True)
+            Fold(*(np.flatnonzero(np.isin(data.rows, rows)) for rows in parts))
+            for parts in zip(self.learned_rows, self.tested_rows, strict=True)
         ]
-        wanted = np.ones(data.targets.shape[1], dtype=bool)
-        if target is not None:
-            wanted[:] = np.arange(len(wanted)) == target
+        wanted = np.isin(np.arange(columns), np.arange(columns) if target is None else target)
 
-        def evidence_on(targets: Array, ask: Ask, wanted: Mask) -> Evidence:
-            answers = [
-                _Answers(forecaster, data, fold, ask, progress).of_targets()
+        def evidence_on(targets: Array, ask: Ask) -> Evidence:
+            every = [
+                _Answers(forecaster, data, fold, ask, progress)
                 for forecaster, fold in zip(self.forecasters, folds, strict=True)
             ]
-            return candidate_evidence(data.inputs, targets, folds, answers, data.groups, wanted)
+            of_targets = [[_OfTarget(answers, t) for t in range(columns)] for answers in every]
+            return candidate_evidence(data.inputs, targets, folds, of_targets, data.groups, wanted)
 
-        evidence = evidence_on(data.targets, forecast_of, wanted)
+        evidence = evidence_on(data.targets, lambda one, window: one.forecast(window))
         if any(forecaster.learns_variance for forecaster in self.forecasters):
-            for label in windows.panel.coding.label_columns(windows.scale.mean):
-                wanted[label.columns] = False  # it has no variance besides its mean
-            spread = evidence_on(_log_squares(evidence.errors), log_variance_of, wanted)
+            wanted &= np.isin(np.arange(columns), windows.panel.coding.numeric_columns)
+            log_squares = _log_squares(evidence.errors)
+            spread = evidence_on(log_squares, lambda one, window: np.log(one.variance(window)))
             evidence = _of_either(evidence, spread)
         return evidence, data
 
@@ -174,16 +166,6 @@ def refit_folds(windows: Windows) -> list[Fold]:
     return list(time_folds(windows.rows, windows.max_lag))
 
 
-def forecast_of(forecaster: Forecaster, window: Window) -> npt.NDArray[Any]:
-    """The mean (batch, variable)."""
-    return forecaster.forecast(window)
-
-
-def log_variance_of(forecaster: Forecaster, window: Window) -> npt.NDArray[Any]:
-    """The logarithm of the variance (batch, variable)."""
-    return np.asarray(np.log(forecaster.variance(window)))
-
-
 def _log_squares(errors: Array) -> Array:
     """Errors (row, target) as logarithms of their squares; tiny ones do not count as minus
     infinity."""
@@ -210,19 +192,14 @@ class _Answers:
         data: TestedWindows,
         fold: Fold,
         ask: Ask,
-        progress: Progress = QUIET,
+        progress: Progress,
     ) -> None:
         self.forecaster, self.shape, self.ask = forecaster, data.past_shape, ask
         self.progress, self.groups = progress, len(data.groups.groups)
         self.domain = None if data.domain is None else data.domain[fold.test]
         self.reads = data.groups.tested
-        self.columns = data.targets.shape[1]
         self._asked: tuple[Array, Array] | None = None
         self._effects: dict[int, Single] = {}
-
-    def of_targets(self) -> Sequence[_OfTarget]:
-        """A predictor for every target column."""
-        return [_OfTarget(self, target) for target in range(self.columns)]
 
     def forecasts(self, inputs: Array) -> Array:
         """(row, target) of inputs (row, input), kept until other inputs are asked about."""
