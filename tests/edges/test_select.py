@@ -170,3 +170,78 @@ def test_a_cause_of_a_slow_store_matters_although_the_own_past_has_nearly_all_re
     significant = scores.copy(data=np.zeros(scores.shape))
     chosen = false_discovery(scores, significant, 0.05, 0.003)
     assert chosen.values[0, :, 0].tolist() == [True, True, False]
+
+
+def one_target(*shares, q=None):
+    """Scores and q-values of one target of a table of three variables, itself first."""
+    scores = scores_of(np.ones((3, 3, 1)))
+    scores.values[0, :, 0] = shares
+    q_values = scores.copy(data=np.ones(scores.shape))
+    q_values.values[0, :, 0] = 0.0 if q is None else q
+    return scores, q_values
+
+
+def test_a_candidate_at_the_level_and_at_the_least_share_is_taken():
+    scores, q_values = one_target(2.0, 1.0, 1.0, q=[0.05, 0.05, 0.0501])
+    found = false_discovery(scores, q_values, 0.05, least_share=0.25)
+    assert found.values[0, :, 0].tolist() == [True, True, False]
+    assert not found.values[1:].any()
+    found = false_discovery(scores, q_values, 0.05, least_share=0.2501)
+    assert found.values[0, :, 0].tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize(("own", "is_taken"), [(0.89, False), (0.91, True)])
+def test_only_where_the_own_past_nearly_tells_all_a_faint_cause_counts(own, is_taken):
+    assert THRESHOLDS.edges.nearly_known == 0.9
+    scores, q_values = one_target(own, 1 - own, 0.0)
+    found = false_discovery(scores, q_values, 0.05, least_share=0.5)
+    assert found.values[0, :, 0].tolist() == [True, is_taken, False]
+
+
+@pytest.mark.parametrize(("share", "is_taken"), [(0.2, True), (0.19, False)])
+def test_and_only_a_cause_that_has_much_of_what_the_others_have(share, is_taken):
+    assert THRESHOLDS.edges.least_share_beside_own == 0.2
+    scores, q_values = one_target(99.0, share, 1 - share)
+    found = false_discovery(scores, q_values, 0.05, least_share=0.5)
+    assert found.values[0, :, 0].tolist() == [True, is_taken, True]
+
+
+@pytest.mark.parametrize("fdr", [0.0, 1.0, -0.1, 1.1])
+def test_a_rate_that_is_no_share_is_refused(fdr):
+    with pytest.raises(InputError, match="between 0 and 1"):
+        false_discovery(RANDOM, RANDOM, fdr)
+
+
+def test_links_are_weak_where_fewer_than_their_share_pass_the_strict_level():
+    bounds = THRESHOLDS.edges
+    assert bounds.firm_share == 0.75
+
+    def level(*q):
+        table = np.full((3, 3, 1), 0.0)  # own pasts, however sure, have no say
+        table[~np.eye(3, dtype=bool)] = np.array([*q, *[1.0] * (6 - len(q))])[:, None]
+        return accepted_share(table, 0.05, 0.1)
+
+    firm, weak, beyond = bounds.firm_q, 0.05, 0.06
+    assert level(firm, firm, firm, weak) == 0.05
+    assert level(firm, firm, weak) == 0.1
+    assert level(firm, firm, firm, weak, beyond, beyond) == 0.05
+    assert level(1.01 * firm, 1.01 * firm) == 0.1
+    assert level() == 0.05
+
+
+def test_shares_add_up_to_one_or_are_none():
+    scores = scores_of([[[3.0], [1.0]], [[0.0], [-1.0]]])
+    np.testing.assert_allclose(target_shares(scores).values[..., 0], [[0.75, 0.25], [0, 0]])
+
+
+def test_among_equals_the_first_are_taken():
+    equal = scores_of(np.ones((2, 2, 2)))
+    assert top_k(equal, 2).values.reshape(2, -1).tolist() == [[True, True, False, False]] * 2
+    assert np.flatnonzero(global_top_k(equal, 3).values.ravel()).tolist() == [0, 1, 2]
+
+
+def test_what_chance_may_explain_is_ranked_by_a_millionth_of_its_relevance():
+    found = discounted(scores_of([[[0.5, 2.0]]]), scores_of([[[1.0, 0.9]]])).values.ravel()
+    np.testing.assert_allclose(found[0], 0.5e-6)
+    power = (-np.log10(0.9) / THRESHOLDS.edges.clear_powers) ** THRESHOLDS.edges.discount
+    np.testing.assert_allclose(found[1], 2 * max(power, 1e-6))
