@@ -44,6 +44,9 @@ def windows(rows: int = 700, fades: bool = False) -> Windows:
     return Windows.of(Panel.of(values), 2)
 
 
+EVERYWHERE = np.ones((2, 2, 2), dtype=bool)  # (target, source, lag)
+
+
 def q_values(of: Windows, value: float) -> xr.DataArray:
     named = {"q": np.full((2, 2, 2), value)}
     return labelled_together(named, of.panel.variables, {})["q"]
@@ -108,8 +111,8 @@ def test_a_link_that_only_large_values_show_is_not_firm() -> None:
     rare, steady = Windows.of(Panel.of(values), 2), windows()
     assert grade(float(certainty(steady, q_values(steady, 1e-6))[1, 0, 0])) == "firm"
     assert grade(float(certainty(rare, q_values(rare, 1e-6))[1, 0, 0])) == "likely"
-    assert gone_in_calm(rare)[1, 0].tolist() == [True, False]
-    assert not gone_in_calm(steady).any()
+    assert gone_in_calm(rare, EVERYWHERE)[1, 0].tolist() == [True, False]
+    assert not gone_in_calm(steady, EVERYWHERE).any()
 
 
 def labelled_windows(rows: int = 400) -> Windows:
@@ -145,9 +148,8 @@ class TestEvidence:
             first = looked.rows[0] == windows_of_it.rows[0]
             return as_array(told["early" if first else "late"])
 
-        def longer(looked, usual):
-            np.testing.assert_allclose(usual, 2 * min(told["line"], told["curve"]))
-            return as_array(told["longer"])
+        def longer(looked):
+            return None if told["longer"] is None else as_array(told["longer"])
 
         calm_windows = windows_of_it.at(np.arange(50))
         for name, function in {
@@ -173,6 +175,12 @@ class TestEvidence:
         assert self.sure(monkeypatch, early=1e-2) == pytest.approx(self.expected(4, 2, 4, 4))
         assert self.sure(monkeypatch, curve=1e-9) == pytest.approx(self.expected(4, 3, 4, 6))
         assert self.sure(monkeypatch, own=0.1) == pytest.approx(self.expected(1, 3, 4, 4))
+
+    def test_without_older_lags_the_smaller_of_lines_and_curves_stands_in_for_them(
+        self, monkeypatch
+    ):
+        found = self.sure(monkeypatch, longer=None, line=1e-5, curve=1e-4)
+        assert found == pytest.approx(self.expected(4, 3, 5 - np.log10(2), 4))
 
     def test_evidence_is_bounded_and_none_without_a_p_value(self):
         most = THRESHOLDS.grades.most_powers
@@ -208,9 +216,9 @@ class TestEvidence:
         own = windows()
         found = certainty(own, q_values(own, 1e-4))
         np.testing.assert_allclose(found, self.expected(4, 4, 4, 4))
-        assert not gone_in_calm(own).any()
+        assert not gone_in_calm(own, EVERYWHERE).any()
         assert not _move_together(own).any()
-        assert gone_in_calm(own).shape == _move_together(own).shape == (2, 2, 2)
+        assert gone_in_calm(own, EVERYWHERE).shape == _move_together(own).shape == (2, 2, 2)
 
 
 @pytest.mark.parametrize(("count", "is_retested"), [(8, False), (9, True)])
@@ -223,7 +231,7 @@ def test_an_edge_is_tested_again_where_windows_are_twice_its_inputs(
         lambda of, *_: looked.append(of) or np.ones((2, 2, 2)),
     )
     few = windows().at(np.arange(count))  # of 4 inputs
-    gone_in_calm(few)
+    gone_in_calm(few, EVERYWHERE)
     assert bool(looked) == is_retested
     looked.clear()
     certainty(few, q_values(few, 0.01))
@@ -254,7 +262,7 @@ def test_gone_in_calm_is_what_all_windows_show_clearly_and_calm_ones_not_at_all(
             "forecause.edges.certainty._either",
             lambda of, a=in_all, c=in_calm: np.full((2, 2, 2), c if of is calm_windows else a),
         )
-        assert (gone_in_calm(own) == expected).all()
+        assert (gone_in_calm(own, EVERYWHERE) == expected).all()
 
 
 def test_slow_averages_are_exponential_means_of_the_rows_before_a_window() -> None:
@@ -342,8 +350,7 @@ class TestBesideOlderLags:
     """An edge is tested again beside older lags and slow averages."""
 
     def test_it_is_as_usual_where_windows_are_too_few(self) -> None:
-        usual = np.full((2, 2, 2), 0.3)
-        assert _longer(windows(22), usual) is usual  # 20 windows, of a longer lag too few for any
+        assert _longer(windows(22)) is None  # 20 windows, of a longer lag too few for any
 
     def test_it_is_the_smaller_p_value_of_lines_and_curves_beside_them(self) -> None:
         own = windows().at(np.arange(100, 600))
@@ -352,13 +359,12 @@ class TestBesideOlderLags:
         slow = slow_averages(kept)
         p_values = [_p_values(kept, curved, 2, slow) for curved in (False, True)]
         expected = np.minimum(2 * np.minimum(*p_values), 1)
-        np.testing.assert_allclose(_longer(own, np.ones((2, 2, 2))), expected)
+        np.testing.assert_allclose(_longer(own), expected)
 
     @pytest.mark.parametrize(("count", "is_usual"), [(28, True), (29, False)])
     def test_twice_as_many_windows_as_numbers_are_enough(self, count, is_usual) -> None:
         own = windows().at(np.arange(100, 100 + count))  # 10 lagged inputs and 4 averages
-        usual = np.full((2, 2, 2), 0.3)
-        assert (_longer(own, usual) is usual) == is_usual
+        assert (_longer(own) is None) == is_usual
 
 
 class TestMovingTogether:

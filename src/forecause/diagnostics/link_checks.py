@@ -66,7 +66,7 @@ def only_in_events(run: Examined) -> Iterator[Finding]:
     drawn = _drawn(run)
     if drawn.sum() < run.bounds.least_gone:
         return
-    links = _links(run, gone_in_calm(run.windows))
+    links = _links(run, gone_in_calm(run.windows, drawn))
     if len(links) >= run.bounds.least_gone:
         yield _doubt(
             run,

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -29,6 +30,7 @@ from forecause.regression.least_squares import KnownFeatures
 from forecause.regression.residuals import Residuals
 from forecause.regression.robust import wald_p_values
 from forecause.regression.splines import curve_features
+from forecause.work_sharing import shared
 
 LONGER_BY = 3  # lags that the longer window has more
 CALM_SHARE = 0.8  # of the windows, those with the smallest largest input
@@ -54,11 +56,20 @@ def certainty(windows: Windows, q_values: xr.DataArray) -> xr.DataArray:
     if windows.inputs <= MOST_INPUTS and len(windows) > 2 * windows.inputs:
         looked = windows.thin(MOST_RETESTED_WINDOWS)
         early, late = looked.split(0.5)
-        line, curve = _p_values(looked, False), _p_values(looked, True)
+        tests = (
+            partial(_p_values, looked, False),
+            partial(_p_values, looked, True),
+            partial(_longer, looked),
+            partial(_either, early),
+            partial(_either, late),
+            partial(_either, _calm(looked)),
+        )
+        work = 2.0 * len(looked) * (CURVE_FEATURES * looked.inputs) ** 2
+        line, curve, beside, *parts = shared(lambda test: test(), tests, work)
         model = np.minimum(_evidence(line), _evidence(curve))
-        half = np.minimum(_evidence(_either(early)), _evidence(_either(late)))
-        longer = _evidence(_longer(looked, _smaller(line, curve)))
-        calm = _evidence(_either(_calm(looked)))
+        longer = _evidence(_smaller(line, curve) if beside is None else beside)
+        early_half, late_half, calm = map(_evidence, parts)
+        half = np.minimum(early_half, late_half)
     bounds = thresholds().grades
     total = bounds.intercept + bounds.own_weight * own + bounds.half_weight * half
     total += bounds.longer_weight * longer + bounds.model_weight * model
@@ -70,14 +81,14 @@ def certainty(windows: Windows, q_values: xr.DataArray) -> xr.DataArray:
     return q_values.copy(data=np.where(np.isfinite(q_values.values), sure, np.nan))
 
 
-def gone_in_calm(windows: Windows) -> Mask:
-    """Inputs (target, source, lag) that all windows show clearly, and calm ones not at all."""
+def gone_in_calm(windows: Windows, among: Mask) -> Mask:
+    """Those of some inputs (target, source, lag) that all windows show clearly, and calm ones not
+    at all."""
     if windows.inputs > MOST_INPUTS or len(windows) <= 2 * windows.inputs:
-        count = len(windows.panel.coding.variables)
-        return np.zeros((count, count, windows.max_lag), dtype=bool)
+        return np.zeros_like(among)
     looked, bounds = windows.thin(MOST_RETESTED_WINDOWS), thresholds().diagnosis
-    calm = _either(_calm(looked))
-    return np.asarray((_either(looked) < bounds.clear_with_events) & (calm > bounds.gone_in_calm))
+    gone = among & (_either(_calm(looked)) > bounds.gone_in_calm)
+    return gone & (_either(looked) < bounds.clear_with_events) if gone.any() else gone
 
 
 def grade(sure: float) -> Grade:
@@ -123,17 +134,17 @@ def _smaller(line: Array, curve: Array) -> Array:
     return line if curve is line else np.minimum(2 * np.minimum(line, curve), 1.0)
 
 
-def _longer(looked: Windows, usual: Array) -> Array:
-    """p-values beside lags before the window and slow averages; as they are where there are too few
-    such rows."""
+def _longer(looked: Windows) -> Array | None:
+    """p-values beside lags before the window and slow averages; None where there are too few such
+    rows."""
     try:
         every = Windows.of(looked.panel, looked.max_lag + LONGER_BY)
     except InputError:
-        return usual
+        return None
     kept = every.at(np.flatnonzero(np.isin(every.rows, looked.rows)))
     slow = slow_averages(kept)
     if len(kept) <= 2 * (kept.inputs + slow.shape[1]):
-        return usual
+        return None
     lines, curves = (_p_values(kept, curved, looked.max_lag, slow) for curved in (False, True))
     return _smaller(lines, curves)
 

@@ -92,6 +92,9 @@ class Smoothing:
 
     def paths(self, history: Array, origins: Index, steps: int) -> Array:
         """Forecasts (origin, step, column) of the rows from each origin on."""
+        if self.season == 1:  # a level forgets how it began; a season that stands still does not
+            forgotten = max(int(origins.min()) - MOST_SMOOTHED, 0)
+            history, origins = history[forgotten:], origins - forgotten
         state = _State.of(history, self.season, self.rates[0])
         damping = self.rates[2]
         ahead = np.cumsum(damping ** np.arange(1, steps + 1)[:, None], axis=0)  # (step, column)

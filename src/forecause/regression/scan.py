@@ -6,7 +6,7 @@ propose is confirmed on all rows, against everything that is already in the mode
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -18,6 +18,7 @@ from scipy.special import ndtri
 from forecause.config.thresholds import thresholds
 from forecause.regression.atoms import Atom, Factor, Kind, atom_of, atom_values
 from forecause.regression.least_squares import KnownFeatures
+from forecause.work_sharing import shared
 
 Array = npt.NDArray[np.float64]
 Single = npt.NDArray[np.float32]
@@ -28,6 +29,7 @@ MOST_ROWS = 2000  # of a scan of single inputs and pairs
 MOST_ROWS_OF_TRIPLES = 1200
 MOST_COLUMNS = 60  # inputs that are scanned for pairs
 MOST_COLUMNS_OF_TRIPLES = 50
+FACTORS_OF_PAIRS_AT_ONCE = 128  # first factors of pairs whose seconds are looked at together
 FACTORS_AT_ONCE = 16  # second factors of triples whose thirds are looked at together
 FEW_COLUMNS = 30  # up to so many, triples are made of bends too
 PROPOSALS = 12  # of one scan, that are looked at more closely
@@ -137,7 +139,7 @@ class _ProductScan:
         most_rows: int,
     ) -> None:
         self.rows = _thinned(len(inputs), most_rows)
-        own = inputs[self.rows]
+        own = np.asfortranarray(inputs[self.rows])  # a column at a time is read
         self.factors = [
             Factor(int(column), kind, rate).centred(own)
             for column in columns
@@ -147,10 +149,19 @@ class _ProductScan:
         self.values = np.stack(values, axis=1, dtype=np.float32)  # (row, factor)
         self.owner = np.array([f.column for f in self.factors], dtype=np.int64)
 
-    def _weighted(self, residuals: Array) -> Iterator[Single]:
-        """The factors times the residual of every target, (row, factor)."""
-        for e in _unit(residuals[self.rows]).T:
-            yield self.values * e[:, None]
+    def _of_targets(
+        self, residuals: Array, of_one: Callable[[Single], list[Proposal]], products: int
+    ) -> list[list[Proposal]]:
+        """`of_one` of the factors times every target's residual, (row, factor).
+
+        It multiplies them by so many `products` (row,) of factors.
+        """
+
+        def proposals(residual: Single) -> list[Proposal]:
+            return of_one(self.values * residual[:, None])
+
+        work = 2.0 * self.values.size * products
+        return list(shared(proposals, _unit(residuals[self.rows]).T, work))
 
 
 class PairScan(_ProductScan):
@@ -166,14 +177,21 @@ class PairScan(_ProductScan):
         self.scale = _scale(usable, norms, len(self.rows))
 
     def __call__(self, residuals: Array) -> list[list[Proposal]]:
-        proposals = []
-        for weighted in self._weighted(residuals):
-            z = np.abs(self.values.T @ weighted) * self.scale
-            proposals.append([self._proposal(z, i, j) for i, j in _largest(z, PROPOSALS)])
-        return proposals
+        return self._of_targets(residuals, self._of_pairs, len(self.factors) // 2)
 
-    def _proposal(self, z: Single, i: int, j: int) -> Proposal:
-        return Proposal(atom_of(self.factors[i], self.factors[j]), float(z[i, j]), self.scanned)
+    def _of_pairs(self, weighted: Single) -> list[Proposal]:
+        """The proposals of one target, whose second factors stand behind their first."""
+        proposals = []
+        for start in range(0, len(self.factors), FACTORS_OF_PAIRS_AT_ONCE):
+            first = slice(start, start + FACTORS_OF_PAIRS_AT_ONCE)
+            z = np.abs(self.values[:, first].T @ weighted[:, start:]) * self.scale[first, start:]
+            proposals += [
+                self._proposal(start + i, start + j, z[i, j]) for i, j in _largest(z, PROPOSALS)
+            ]
+        return sorted(proposals, key=lambda proposal: -proposal.z)[:PROPOSALS]
+
+    def _proposal(self, first: int, second: int, z: np.float32) -> Proposal:
+        return Proposal(atom_of(self.factors[first], self.factors[second]), float(z), self.scanned)
 
 
 class TripleScan(_ProductScan):
@@ -190,11 +208,11 @@ class TripleScan(_ProductScan):
         self.scanned = sum(block.scanned for block in self.blocks)
 
     def __call__(self, residuals: Array) -> list[list[Proposal]]:
-        proposals = []
-        for weighted in self._weighted(residuals):
-            own = [p for block in self.blocks for p in self._of_block(block, weighted)]
-            proposals.append(sorted(own, key=lambda p: -p.z)[:PROPOSALS])
-        return proposals
+        return self._of_targets(residuals, self._of_triples, sum(len(b.first) for b in self.blocks))
+
+    def _of_triples(self, weighted: Single) -> list[Proposal]:
+        own = [p for block in self.blocks for p in self._of_block(block, weighted)]
+        return sorted(own, key=lambda p: -p.z)[:PROPOSALS]
 
     def _block(self, start: int, stop: int) -> _Pairs:
         """The pairs whose second factor lies in a range; a third one stands behind the second."""
