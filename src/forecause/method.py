@@ -215,11 +215,11 @@ def run_method(data: Any, config: Config, run: Run) -> Discovery:
     causal = fit_causal(windows, graph, fitted, config.forecasting, refit)
     causal = with_outlook(causal, read, windows, config)  # several steps ahead
     findings = diagnose(windows, fitted, graph, config, causal)
-    windows = replace(windows, panel=replace(panel, notes=(*read.notes, *run.notes)))
     graph = with_grades(
         graph, lambda part: doubted_edges(findings, part) | unforecast_links(causal, part)
     )
     graph = with_effects(graph, windows, config.edges.fdr if config.edges.tested else None)
+    windows = replace(windows, panel=replace(panel, notes=(*read.notes, *run.notes)))
     return Discovery(
         graph=graph,
         relevance=statistics.whole,

@@ -264,3 +264,23 @@ def test_the_first_row_behind_the_window_is_a_possible_one():
     windows = Windows.of(Panel.of(table, rows="wanted"), 2)
     assert windows.rows.tolist() == [*range(2, 25)]
     assert windows.lost_share == 0.0
+
+
+def test_calm_windows_are_those_without_the_largest_inputs_in_units_of_their_column() -> None:
+    rng = np.random.default_rng(0)
+    own = Windows.of(Panel.of(rng.standard_t(3, size=(500, 2)) * [1.0, 100.0]), 2)
+    past = own.whole().past
+    largest = (np.abs(past) / np.median(np.abs(past), axis=(0, 1))).max((1, 2))
+    kept = np.isin(own.rows, own.calm.rows)
+    assert kept.sum() == 1 + int(0.8 * (len(own) - 1))
+    assert largest[kept].max() < largest[~kept].min()
+
+
+def test_neighbours_among_windows_are_a_view_of_what_was_cut_for_all() -> None:
+    own = Windows.of(Panel.of(np.random.default_rng(0).normal(size=(60, 2))), 3)
+    part = own.at(np.arange(5, 30))
+    assert np.shares_memory(part.whole().past, own.whole().past)
+    np.testing.assert_array_equal(part.whole().past, own.draw(np.arange(5, 30)).past)
+    np.testing.assert_array_equal(part.at(np.arange(2, 4)).whole().target, own.whole().target[7:9])
+    apart = own.at(np.array([3, 9]))
+    np.testing.assert_array_equal(apart.whole().past, own.whole().past[[3, 9]])

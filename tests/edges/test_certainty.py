@@ -15,7 +15,6 @@ from forecause.data.windows import Windows
 from forecause.edges.certainty import (
     DECAYS,
     KNOT_QUANTILES,
-    _calm,
     _evidence,
     _longer,
     _look_like_something_else,
@@ -152,11 +151,11 @@ class TestEvidence:
             return None if told["longer"] is None else as_array(told["longer"])
 
         calm_windows = windows_of_it.at(np.arange(50))
+        monkeypatch.setattr(Windows, "calm", property(lambda _: calm_windows))
         for name, function in {
             "_p_values": p_values,
             "_either": either,
             "_longer": longer,
-            "_calm": lambda looked: calm_windows,
             "_move_together": lambda looked: as_array(together).astype(bool),
             "_look_like_something_else": lambda looked, q: as_array(elsewhere).astype(bool),
         }.items():
@@ -238,21 +237,11 @@ def test_an_edge_is_tested_again_where_windows_are_twice_its_inputs(
     assert bool(looked) == is_retested
 
 
-def test_calm_windows_are_those_without_the_largest_inputs_in_units_of_their_column() -> None:
-    rng = np.random.default_rng(0)
-    own = Windows.of(Panel.of(rng.standard_t(3, size=(500, 2)) * [1.0, 100.0]), 2)
-    past = own.whole().past
-    largest = (np.abs(past) / np.median(np.abs(past), axis=(0, 1))).max((1, 2))
-    kept = np.isin(own.rows, _calm(own).rows)
-    assert kept.sum() == 1 + int(0.8 * (len(own) - 1))
-    assert largest[kept].max() < largest[~kept].min()
-
-
 def test_gone_in_calm_is_what_all_windows_show_clearly_and_calm_ones_not_at_all(monkeypatch):
     bounds, own = THRESHOLDS.diagnosis, windows()
     clear, gone = bounds.clear_with_events, bounds.gone_in_calm
     calm_windows = own.at(np.arange(50))
-    monkeypatch.setattr("forecause.edges.certainty._calm", lambda looked: calm_windows)
+    monkeypatch.setattr(Windows, "calm", property(lambda _: calm_windows))
     for in_all, in_calm, expected in (
         (0.9 * clear, 1.1 * gone, True),
         (1.1 * clear, 1.1 * gone, False),

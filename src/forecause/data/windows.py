@@ -31,6 +31,7 @@ NO_ROWS: Index = np.empty(0, dtype=np.int64)
 
 # Shape of the model:
 STRETCHES = 20  # of time, that parts and samples are cut from
+CALM_SHARE = 0.8  # of the windows, those with the smallest largest input
 
 # Time and memory:
 MOST_HELD = 2_000_000  # values of windows that are kept once drawn: 8 MB
@@ -139,7 +140,10 @@ class Windows:
 
     def at(self, chosen: Index) -> Windows:
         """The windows with these indices, in this order."""
-        return replace(self, rows=self.rows[chosen])
+        some = replace(self, rows=self.rows[chosen])
+        if self._is_held and follow(chosen):  # neighbours are a part of what is cut already
+            some.__dict__["_held"] = self._held[int(chosen[0]) : int(chosen[-1]) + 1]
+        return some
 
     def draw(self, chosen: Index) -> Window:
         """The standardised values of the windows with these indices; see StandardTable."""
@@ -209,6 +213,14 @@ class Windows:
     def targets(self) -> Array:
         """What is to be forecast, standardised, (window, column)."""
         return np.concatenate([batch.target.astype(np.float64) for batch in self.batches(4096)])
+
+    @cached_property
+    def calm(self) -> Windows:
+        """Those without the largest inputs, in units of what is usual for each column."""
+        past = self.whole().past
+        usual = np.maximum(np.median(np.abs(past), axis=(0, 1)), 1e-12)
+        largest = (np.abs(past) / usual).max((1, 2))
+        return self.at(np.flatnonzero(largest <= np.quantile(largest, CALM_SHARE)))
 
     def split(self, held_out: float) -> tuple[Windows, Windows]:
         """Training windows, and the last `held_out` share in time of every series and domain.

@@ -33,7 +33,6 @@ from forecause.regression.splines import curve_features
 from forecause.work_sharing import shared
 
 LONGER_BY = 3  # lags that the longer window has more
-CALM_SHARE = 0.8  # of the windows, those with the smallest largest input
 DECAYS = (0.8, 0.95)  # of the slow averages
 MOST_AVERAGED_ROWS = 50_000  # of a table; averages of a longer one take too long
 WINDOWS_PER_FEATURE = 4  # with fewer, curves are not tried in a re-test
@@ -62,7 +61,7 @@ def certainty(windows: Windows, q_values: xr.DataArray) -> xr.DataArray:
             partial(_longer, looked),
             partial(_either, early),
             partial(_either, late),
-            partial(_either, _calm(looked)),
+            partial(_either, looked.calm),
         )
         work = 2.0 * len(looked) * (CURVE_FEATURES * looked.inputs) ** 2
         line, curve, beside, *parts = shared(lambda test: test(), tests, work)
@@ -87,7 +86,7 @@ def gone_in_calm(windows: Windows, among: Mask) -> Mask:
     if windows.inputs > MOST_INPUTS or len(windows) <= 2 * windows.inputs:
         return np.zeros_like(among)
     looked, bounds = windows.thin(MOST_RETESTED_WINDOWS), thresholds().diagnosis
-    gone = among & (_either(_calm(looked)) > bounds.gone_in_calm)
+    gone = among & (_either(looked.calm) > bounds.gone_in_calm)
     return gone & (_either(looked) < bounds.clear_with_events) if gone.any() else gone
 
 
@@ -147,14 +146,6 @@ def _longer(looked: Windows) -> Array | None:
         return None
     lines, curves = (_p_values(kept, curved, looked.max_lag, slow) for curved in (False, True))
     return _smaller(lines, curves)
-
-
-def _calm(windows: Windows) -> Windows:
-    """The windows without the largest inputs: what links only these may be an event for all."""
-    past = windows.whole().past
-    usual = np.maximum(np.median(np.abs(past), axis=(0, 1)), 1e-12)
-    largest = (np.abs(past) / usual).max((1, 2))
-    return windows.at(np.flatnonzero(largest <= np.quantile(largest, CALM_SHARE)))
 
 
 def slow_averages(windows: Windows) -> Array:
