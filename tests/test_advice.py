@@ -59,7 +59,7 @@ def from_flags(words: str, monkeypatch) -> Config:
 class Heard:
     """Stands for the package where Python is evaluated, with its signatures; keeps the options."""
 
-    MLP, TopK, Config = fc.MLP, fc.TopK, fc.Config
+    forecasters, TopK, Config = fc.forecasters, fc.TopK, fc.Config
 
     @staticmethod
     def read(data, **options):
@@ -196,7 +196,7 @@ def test_every_advice_of_a_diagnosis_can_be_typed(monkeypatch):
     [
         {"season": [24, 48]},
         {"labels": NASTY, "missing": [-9999.0, 999.0], "time": "the time"},
-        {"forecaster": fc.MLP(hidden=8), "fdr": 0.1},
+        {"forecaster": fc.forecasters.MLP(hidden=8), "fdr": 0.1},
         {"forbid": ["a b -> c", "x <- *"], "select": fc.TopK(2)},
     ],
 )

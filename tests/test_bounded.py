@@ -153,7 +153,10 @@ def test_a_graph_of_more_candidates_than_fit_is_refused(tmp_path):
 
 def test_members_are_no_larger_than_their_weights():
     shape = (1, 3)
-    each = {"mlp": fc.MLP(hidden=4).build(shape), "linear": fc.Linear().build(shape)}
+    each = {
+        "mlp": fc.forecasters.MLP(hidden=4).build(shape),
+        "linear": fc.forecasters.Linear().build(shape),
+    }
     choice = PerTargetChoice.of(["mlp", "linear", "linear"], each)
     settings, weights = choice.settings.model_dump(mode="json"), choice.state()
     again = rebuilt("auto", shape, settings, weights).state()

@@ -38,18 +38,21 @@ def test_options_come_by_their_plain_names_and_are_held_in_groups():
 
 
 def test_objects_stand_for_options():
-    config = fc.Config.of(forecaster=fc.MLP(hidden=64), select=fc.TopK(2, by="rank"))
+    config = fc.Config.of(forecaster=fc.forecasters.MLP(hidden=64), select=fc.TopK(2, by="rank"))
     assert config.forecasting.forecaster.hidden == 64
     assert (config.edges.select, config.edges.k, config.edges.by) == ("top-k", 2, "rank")
 
 
 def test_a_head_is_an_option_of_a_network_or_of_all():
-    own = fc.Config(forecaster=fc.MLP(head="gaussian"))
+    own = fc.Config(forecaster=fc.forecasters.MLP(head="gaussian"))
     assert (own.forecasting.head, own.edges.readout) == ("gaussian", "score")
     assert fc.Config(head="gaussian").forecasting.head == "gaussian"
-    assert fc.Config.of(own, forecaster=fc.MLP(head="mixture")).forecasting.head == "mixture"
+    assert (
+        fc.Config.of(own, forecaster=fc.forecasters.MLP(head="mixture")).forecasting.head
+        == "mixture"
+    )
     with pytest.raises(fc.InputError, match="asks for the head 'gaussian'"):
-        fc.Config(forecaster=fc.MLP(head="gaussian"), head="mixture")
+        fc.Config(forecaster=fc.forecasters.MLP(head="gaussian"), head="mixture")
 
 
 def test_a_configuration_can_be_changed_by_name():
@@ -220,7 +223,7 @@ CONFIGURATIONS = [
     fc.Config(max_lag=3, season=[24, 48]),
     fc.Config(labels=["day type", "a,b", 'with "quotes"'], missing=[-9999.0, "bad, worse", "it's"]),
     fc.Config(time="the time", series="s,t", rows="season == 'winter'", every="1h", gaps="drop"),
-    fc.Config(forecaster=fc.MLP(hidden=8, head="gaussian").trained_with(max_steps=50)),
+    fc.Config(forecaster=fc.forecasters.MLP(hidden=8, head="gaussian").trained_with(max_steps=50)),
     fc.Config(forecaster="pretrained", weights="a folder/w.safetensors"),
     fc.Config(select=fc.TopK(2, by="rank/sd"), forbid=["a b -> c", "x <- *"], trend="none"),
     fc.Config(preset="paper", domain_input=True, held_out=0.3, difference=True, regimes=2),
@@ -257,7 +260,7 @@ def test_the_call_that_is_written_asks_for_the_same(config, monkeypatch):
     class Written:
         """Stands for the package; remembers what is asked."""
 
-        MLP, TopK, GlobalTopK = fc.MLP, fc.TopK, fc.GlobalTopK
+        forecasters, TopK = fc.forecasters, fc.TopK
         Config = fc.Config
 
         @staticmethod

@@ -87,7 +87,7 @@ def test_gradients_of_a_domain_show_its_own_parents_only(forecaster):
         domain="weather",
         forecaster=forecaster,
         preset="quick",
-        select=fc.GlobalTopK(2),
+        select=fc.TopK(2, overall=True),
     )
     assert edge_set(found.graph.domains["calm"]) == CALM
     assert edge_set(found.graph.domains["storm"]) == STORM

@@ -129,7 +129,7 @@ def test_what_cannot_be_refitted_has_relevance_and_no_promise():
 
 def test_discover_takes_one_and_a_saved_run_does_without_it(tmp_path):
     table = pd.DataFrame(chain(600), columns=list("abc"))
-    run = fc.discover(table, 2, forecaster=fc.Foreign(TREES))
+    run = fc.discover(table, 2, forecaster=fc.forecasters.Foreign(TREES))
     assert set(run.graph.edges["decided_by"]) == {"foreign"}
     run.report(tmp_path / "page.html")
     again = fc.load(run.save(tmp_path / "run"))

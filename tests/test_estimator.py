@@ -76,7 +76,7 @@ def test_predictions_of_seasons_trends_and_differences_are_in_the_datas_units():
 
 
 def test_parameters_are_set_cloned_and_used_in_a_pipeline():
-    first = fc.CausalDiscovery(max_lag=2, forecaster=fc.Linear(), select=fc.TopK(1))
+    first = fc.CausalDiscovery(max_lag=2, forecaster=fc.forecasters.Linear(), select=fc.TopK(1))
     again = clone(first).set_params(max_lag=1, random_state=3)
     assert again.get_params()["max_lag"] == 1
     assert again.get_params()["select"] == fc.TopK(1)

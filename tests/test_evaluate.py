@@ -339,7 +339,7 @@ def test_what_follows_a_gap_in_time_is_not_taken_for_the_next_rows():
 
 
 def test_a_trained_forecaster_is_fitted_once_before_all_origins_and_reproducibly():
-    small = fc.MLP(hidden=8).trained_with(max_steps=100)
+    small = fc.forecasters.MLP(hidden=8).trained_with(max_steps=100)
     asked = {"forecaster": small, "steps": 3, "origins": 2, "seed": 3}
     values, heard = bent_chain(1000), Heard()
     one = rolling_origin(panel(values), 1, progress=heard, **asked)

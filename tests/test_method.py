@@ -124,7 +124,9 @@ def test_selection_rules_and_their_limits():
     by_rank = fc.discover(values, 2, forecaster="additive", select=fc.TopK(1, by="rank"))
     assert edge_set(by_rank.graph) >= {("a", "b", 1), ("b", "c", 2)}
     assert len(by_rank.graph) == 3
-    steady = fc.discover(values, 2, forecaster="additive", select=fc.GlobalTopK(4, by="rank/sd"))
+    steady = fc.discover(
+        values, 2, forecaster="additive", select=fc.TopK(4, by="rank/sd", overall=True)
+    )
     ratio = steady.relevance["mean_rank"] / steady.relevance["sd_rank"]
     least = ratio.values.ravel()[ratio.values.argsort(axis=None)[-4]]
     assert steady.graph.adjacency.equals(ratio >= least)
@@ -174,7 +176,7 @@ def test_without_enough_rows_for_tests_top_k_still_works():
     values = table(chain(40))
     with pytest.raises(fc.InputError, match='choose edges by select="top-k"'):
         fc.discover(values, max_lag=12, forecaster="linear")
-    found = fc.discover(values, max_lag=12, forecaster="linear", select=fc.GlobalTopK(2))
+    found = fc.discover(values, max_lag=12, forecaster="linear", select=fc.TopK(2, overall=True))
     assert found.graph.edges["q_value"].isna().all()
 
 
@@ -326,8 +328,8 @@ def test_lrp_of_a_network_is_not_called_something_else():
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (lambda: fc.MLP(hiden=64), "no setting of MLP: 'hiden'; did you mean 'hidden'"),
-        (lambda: fc.MLP(hidden="wide"), "The setting hidden='wide'"),
+        (lambda: fc.forecasters.MLP(hiden=64), "no setting of MLP: 'hiden'; did you mean 'hidden'"),
+        (lambda: fc.forecasters.MLP(hidden="wide"), "The setting hidden='wide'"),
     ],
 )
 def test_a_misspelt_setting_of_a_forecaster_is_told_with_the_nearest_name(wrong, said):

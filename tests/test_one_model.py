@@ -25,7 +25,7 @@ LINE = {("a", "b", 1)}
 PRODUCT = {("a", "d", 1), ("c", "d", 1)}
 
 
-class NothingSettings(fc.ForecasterSettings):
+class NothingSettings(fc.forecasters.ForecasterSettings):
     """Forecasts the mean, whatever it is fitted to."""
 
     kind: ClassVar[str] = "nothing"
@@ -34,7 +34,7 @@ class NothingSettings(fc.ForecasterSettings):
         return Nothing(shape, self)
 
 
-class Nothing(fc.Forecaster):
+class Nothing(fc.forecasters.Forecaster):
     def forward(self, past, rules=PLAIN, domain=None):
         return np.zeros((len(past), self.n_variables), dtype=past.dtype)
 
@@ -76,12 +76,14 @@ IDLE = {"max_steps": 1, "learning_rate": 1e-9}
 
 def test_a_network_that_was_not_trained_draws_nothing():
     """Its random weights lean on a, and a test given the others would notice."""
-    run = fc.discover(line_and_product(), max_lag=1, forecaster=fc.Transformer(training=IDLE))
+    run = fc.discover(
+        line_and_product(), max_lag=1, forecaster=fc.forecasters.Transformer(training=IDLE)
+    )
     assert len(run.graph) == 0
 
 
 def test_a_network_that_starts_from_lines_knows_lines_until_it_is_trained():
-    run = fc.discover(line_and_product(), max_lag=1, forecaster=fc.MLP(training=IDLE))
+    run = fc.discover(line_and_product(), max_lag=1, forecaster=fc.forecasters.MLP(training=IDLE))
     assert edge_set(run.graph) == LINE
 
 

@@ -12,17 +12,28 @@ import pytest
 import forecause as fc
 
 SURFACE = """
-Additive CausalDiscovery CNN Chronos Config Dictionary Discovery Forecaster
-ForecasterSettings Foreign
-ForecauseError ForecauseWarning GlobalTopK InputError LaggedGraph Linear LoggedProgress MLP Panel
-Pretrained Progress Push TopK Transformer Trees VectorTransformer Workers __version__ datasets
-discover drivers load load_graph read score_graph simulate
+CausalDiscovery Config Discovery ForecauseError ForecauseWarning InputError LaggedGraph Panel
+Progress Push TopK Workers __version__ datasets discover drivers forecasters load load_graph read
+score_graph simulate
+"""
+FORECASTERS = """
+Additive CNN Chronos Dictionary Forecaster ForecasterSettings Foreign Linear MLP Pretrained
+Transformer Trees VectorTransformer
 """
 
 
 def test_the_public_surface():
     assert set(fc.__all__) == set(SURFACE.split())
     assert dir(fc) == sorted(fc.__all__)
+    assert set(fc.forecasters.__all__) == set(FORECASTERS.split())
+    assert dir(fc.forecasters) == sorted(fc.forecasters.__all__)
+
+
+def test_names_of_version_0_2_are_still_understood():
+    for name in fc.forecasters.__all__:
+        assert getattr(fc, name) is getattr(fc.forecasters, name)
+    assert fc.GlobalTopK(4) == fc.TopK(4, overall=True)
+    assert issubclass(fc.LoggedProgress, fc.Progress)
 
 
 def test_every_public_name_can_be_had_and_no_other():
@@ -31,11 +42,13 @@ def test_every_public_name_can_be_had_and_no_other():
     assert callable(fc.discover)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         fc.nothing  # noqa: B018
+    with pytest.raises(AttributeError, match=r"forecasters' has no attribute 'Tree'; .* 'Trees'"):
+        fc.forecasters.Tree  # noqa: B018
 
 
 def test_no_submodule_has_the_name_of_a_public_function():
     names = {module.name for module in pkgutil.iter_modules(fc.__path__)}
-    assert not names & set(fc.__all__)
+    assert names & set(fc.__all__) == {"forecasters"}  # the one public module
 
 
 def test_importing_the_package_and_its_command_imports_nothing_heavy():
@@ -63,9 +76,10 @@ def test_the_product_never_imports_the_study():
         assert not [name for name in names if name.startswith("forecause_bench")], path
 
 
-@pytest.mark.parametrize("name", sorted(set(fc.__all__) - {"__version__"}))
+@pytest.mark.parametrize("name", sorted({*fc.__all__, *fc.forecasters.__all__} - {"__version__"}))
 def test_every_public_name_has_an_example_that_runs(name):
-    found = doctest.DocTestFinder(recurse=False).find(getattr(fc, name), name, globs={})
+    home = fc if name in fc.__all__ else fc.forecasters
+    found = doctest.DocTestFinder(recurse=False).find(getattr(home, name), name, globs={})
     examples = [example for one in found for example in one.examples]
     assert examples, f"{name} has no example"
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)

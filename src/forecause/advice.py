@@ -36,9 +36,9 @@ OF_RULE = ("k", "by")
 MOVED = {
     **{name: f"fc.read: fc.discover(fc.read(data, {name}=...))" for name in OF_READ},
     **{name: f"fc.Config: fc.discover(data, config=fc.Config({name}=...))" for name in OF_CONFIG},
-    **dict.fromkeys(OF_RULE, "fc.TopK and fc.GlobalTopK: select=fc.TopK(3, by='rank')"),
-    "head": "a network: forecaster=fc.MLP(head=...), or of all with config=fc.Config(head=...)",
-    "weights": "fc.Pretrained and fc.Chronos: forecaster=fc.Pretrained(weights=...)",
+    **dict.fromkeys(OF_RULE, "fc.TopK: select=fc.TopK(3, by='rank')"),
+    "head": "a network: forecaster=fc.forecasters.MLP(head=...), or fc.Config(head=...)",
+    "weights": "a forecaster: forecaster=fc.forecasters.Pretrained(weights=...)",
 }
 # Options with a flag of their own; the others are given as --set group.name=value.
 FLAGS = (
@@ -49,7 +49,7 @@ FLAGS = (
 )
 # Several values in one text.
 BY_COMMA = ("labels", "missing", "season", "columns", "exclude", "counter")
-RULES = {"top-k": "TopK", "global-top-k": "GlobalTopK"}
+OF_TOP_K = ("top-k", "global-top-k")
 
 Answer = TypeVar("Answer")
 Arguments = ParamSpec("Arguments")
@@ -128,10 +128,11 @@ def call(data: str, options: Mapping[str, Any]) -> str:
     if inside:  # what these depend on stands beside them
         inside = [name for name in ("preset", "forecaster") if name in own] + inside
     rest = ", ".join(f"{name}={python_value(own.pop(name))}" for name in inside)
-    if own.get("select") in RULES:
-        kind = RULES[own.pop("select")]
-        asked = ", ".join(f"{n}={python_value(own.pop(n))}" for n in OF_RULE if n in own)
-        own["select"] = Written(f"fc.{kind}({asked})")
+    if own.get("select") in OF_TOP_K:
+        rule = {name: own.pop(name) for name in OF_RULE if name in own}
+        rule |= {"overall": True} if own["select"] == "global-top-k" else {}
+        asked = ", ".join(f"{name}={python_value(value)}" for name, value in rule.items())
+        own["select"] = Written(f"fc.TopK({asked})")
     arguments = "".join(f", {name}={python_value(value)}" for name, value in own.items())
     return f"fc.discover({data}{arguments}{f', config=fc.Config({rest})' if rest else ''})"
 
@@ -158,7 +159,7 @@ def python_value(value: Any) -> str:
         return str(value)
     if isinstance(value, ForecasterSpec):
         settings = [f"{name}={python_value(v)}" for name, v in _changed(value).items()]
-        own = "fc." if type(value).__module__.startswith("forecause.") else ""
+        own = "fc.forecasters." if type(value).__module__.startswith("forecause.") else ""
         return f"{own}{type(value).__name__}({', '.join(settings)})"
     if isinstance(value, Thresholds):
         return python_value(value.changed())

@@ -27,7 +27,7 @@ class CausalDiscovery(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     max_lag
         The longest delay to look for, in rows.
     forecaster
-        What predicts: a name, or an object such as `fc.MLP(hidden=64)`.
+        What predicts: a name, or an object such as `fc.forecasters.MLP(hidden=64)`.
     select
         How edges are chosen: a name, or an object such as `fc.TopK(3)`.
     fdr

@@ -99,8 +99,8 @@ def discover(
         Cycles that time alone explains are taken out of every number: "auto", the default, finds
         them from the time stamps and the spectrum; "none" leaves them in; or periods in rows.
     forecaster
-        What predicts: a name, or an object such as `fc.MLP(hidden=64)`. "auto", the default, keeps
-        for every variable the one that predicts it best.
+        What predicts: a name, or an object such as `fc.forecasters.MLP(hidden=64)`. "auto", the
+        default, keeps for every variable the one that predicts it best.
     preset
         "paper" is the published model, readout and rule, "paper-shallow" the same with one layer;
         "quick" trains for at most 1,000 steps; "sparse" puts a penalty on gradients, for few rows.

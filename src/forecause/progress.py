@@ -29,6 +29,11 @@ class Progress:
     Expecting about 3 s.
     """
 
+    @staticmethod
+    def logged(logger: logging.Logger | None = None) -> Progress:
+        """One that writes stages and remarks to a logger, usually `forecause`, as INFO."""
+        return LoggedProgress(logger)
+
     def step(self, what: str, share: float) -> None:
         """`what` is being done, and this share of it (0 to 1) is done."""
 
@@ -54,15 +59,7 @@ QUIET = Progress()
 
 
 class LoggedProgress(Progress):
-    """Writes stages and remarks to the logger `forecause`, as INFO.
-
-    Examples
-    --------
-    >>> import logging
-    >>> import forecause as fc
-    >>> progress = fc.LoggedProgress(logging.getLogger("my study"))
-    >>> progress.step("reading", 0.5)
-    """
+    """Writes stages and remarks to a logger; see Progress.logged."""
 
     def __init__(self, logger: logging.Logger | None = None) -> None:
         self.logger = logger or logging.getLogger("forecause")

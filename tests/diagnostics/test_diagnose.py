@@ -201,7 +201,7 @@ def test_a_long_list_is_cut_short():
 def test_residuals_are_never_paired_across_series_or_gaps():
     panel = Panel.from_arrays([chain(40), chain(40, 1)], ["a", "b", "c"])
     windows = Windows.of(panel, 2)
-    linear = fc.Linear().build(windows.shape)
+    linear = fc.forecasters.Linear().build(windows.shape)
     residuals = residuals_of(linear, windows)
     for lag in (0, 1, 3, 10):
         now, earlier = residuals._pairs(lag)

@@ -110,7 +110,7 @@ def test_a_forbidden_input_never_reaches_the_forecast(forecaster):
 
 def rule(select, k):
     """A rule with its number of edges, where it has one."""
-    rules = {"top-k": fc.TopK(k), "global-top-k": fc.GlobalTopK(k)}
+    rules = {"top-k": fc.TopK(k), "global-top-k": fc.TopK(k, overall=True)}
     return {"select": rules.get(select, select)}
 
 

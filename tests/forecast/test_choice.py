@@ -100,7 +100,7 @@ def test_the_callers_random_state_is_left_alone():
     torch.manual_seed(11)
     expected = torch.rand(3)
     torch.manual_seed(11)
-    fc.MLP(hidden=4).seeded_build((1, 3), seed=0)
+    fc.forecasters.MLP(hidden=4).seeded_build((1, 3), seed=0)
     assert torch.equal(torch.rand(3), expected)
 
 

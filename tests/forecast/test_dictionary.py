@@ -65,7 +65,7 @@ def test_what_is_forbidden_is_not_read():
 
 def test_a_run_is_saved_and_loaded_with_the_same_forecast(tmp_path):
     values = product_of_three()
-    run = fc.discover(values, max_lag=1, forecaster=fc.Dictionary())
+    run = fc.discover(values, max_lag=1, forecaster=fc.forecasters.Dictionary())
     loaded = fc.load(run.save(tmp_path / "run"))
     assert loaded.graph == run.graph
     np.testing.assert_array_equal(loaded.forecast(3).values, run.forecast(3).values)

@@ -18,7 +18,7 @@ from systems import chain
 VARIABLES = ["a", "b", "c"]
 
 
-class HalfSettings(fc.ForecasterSettings):
+class HalfSettings(fc.forecasters.ForecasterSettings):
     """Shrinks the least-squares coefficients of the latest row by a factor."""
 
     kind: ClassVar[str] = "half"
@@ -31,7 +31,7 @@ class HalfSettings(fc.ForecasterSettings):
         return Half(shape, self)
 
 
-class Half(fc.Forecaster):
+class Half(fc.forecasters.Forecaster):
     state_names = ("slope",)  # what is saved
 
     def __init__(self, shape, settings):

@@ -45,7 +45,7 @@ def test_its_forecast_is_that_of_scikit_learn(rows):
 
 
 def test_it_finds_a_gate_by_its_own_tests_and_is_loaded_with_the_same_forecast(tmp_path):
-    run = fc.discover(gated(), max_lag=1, forecaster=fc.Trees())
+    run = fc.discover(gated(), max_lag=1, forecaster=fc.forecasters.Trees())
     assert edge_set(run.graph) == {("x0", "x2", 1), ("x1", "x2", 1)}
     assert run.graph.edges.set_index("source").loc["x0", "sign"] == 1
     loaded = fc.load(run.save(tmp_path / "run"))

@@ -8,7 +8,9 @@ from forecause.data.windows import Windows
 from forecause.forecast.forecaster import FitData, squared_errors
 from forecause.networks import several_trainings
 
-SETTINGS = fc.MLP(hidden=8).trained_with(max_steps=300, look_every=20, learning_rate=3e-4)
+SETTINGS = fc.forecasters.MLP(hidden=8).trained_with(
+    max_steps=300, look_every=20, learning_rate=3e-4
+)
 
 
 @pytest.fixture(scope="module")

@@ -246,7 +246,7 @@ def test_discovery_with_it_comes_back_from_disk(base_folder, tmp_path):
         panel,
         STEPS,
         preset="quick",
-        select=fc.GlobalTopK(3),
+        select=fc.TopK(3, overall=True),
         config=fc.Config(forecaster="chronos", weights=str(base_folder)),
     )
     assert found.relevance.attrs["samples"] == 100

@@ -140,7 +140,9 @@ def test_the_same_seed_gives_the_same_weights(chain_windows):
 
 def test_it_finds_a_chain_and_comes_back_from_disk(tmp_path):
     table = pd.DataFrame(chain(300), columns=list("abc"))
-    found = fc.discover(table, 2, forecaster="vector", preset="quick", select=fc.GlobalTopK(3))
+    found = fc.discover(
+        table, 2, forecaster="vector", preset="quick", select=fc.TopK(3, overall=True)
+    )
     assert edge_set(found.graph) == CHAIN_EDGES
     found.save(tmp_path / "run")
     again = fc.load(tmp_path / "run")

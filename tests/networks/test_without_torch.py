@@ -18,8 +18,8 @@ from forecause.config import ForecasterSpec
 
 for kind in ("mlp", "cnn", "vector", "transformer", "deep-transformer", "pretrained", "chronos"):
     assert ForecasterSpec.named(kind).kind == kind
-assert fc.MLP(hidden=8).halved().hidden == 4
-assert fc.Transformer().trained_with(max_steps=7).training.max_steps == 7
+assert fc.forecasters.MLP(hidden=8).halved().hidden == 4
+assert fc.forecasters.Transformer().trained_with(max_steps=7).training.max_steps == 7
 """
 
 

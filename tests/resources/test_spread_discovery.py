@@ -89,7 +89,7 @@ def test_large_parquet_files_are_read_by_the_workers(ray, tmp_path, monkeypatch)
 class TestNetworks:
     """Whole networks are pieces, and of one with a network per target blocks of targets."""
 
-    MLP = fc.MLP(hidden=8).trained_with(max_steps=60, look_every=30)
+    MLP = fc.forecasters.MLP(hidden=8).trained_with(max_steps=60, look_every=30)
 
     def assert_spread(self, ray, asked, stage, dead=None):
         system = fc.simulate(nodes=3, max_lag=2, rows=300, mechanism="mlp-add", seed=6)

@@ -114,7 +114,9 @@ def _runs_of_every_kind():
         fc.discover(domains, max_lag=1, domain="place", series="who", forecaster="linear"),
         fc.discover(dated, max_lag=1, forecaster="linear", regimes=2),
         fc.discover(
-            dated, max_lag=2, forecaster=fc.MLP(head="gaussian").trained_with(max_steps=1000)
+            dated,
+            max_lag=2,
+            forecaster=fc.forecasters.MLP(head="gaussian").trained_with(max_steps=1000),
         ),
     ]
 

@@ -18,7 +18,6 @@ from forecause.config.options import (
     DataOptions,
     EdgeOptions,
     ForecastOptions,
-    GlobalTopK,
     RunOptions,
     SelectionRule,
     TopK,
@@ -57,7 +56,6 @@ __all__ = [
     "ForecastOptions",
     "ForecasterName",
     "ForecasterSpec",
-    "GlobalTopK",
     "HeadName",
     "InstantaneousName",
     "PresetName",
@@ -259,9 +257,10 @@ def _check_kind_of(forecaster: Any) -> None:
     """Refuse a model of another library, and say where it goes."""
     if not isinstance(forecaster, str | ForecasterSpec):
         raise InputError(
-            "A forecaster is a name such as 'mlp' or settings such as fc.MLP(hidden=64); a model "
-            "of another library or a torch module goes to fc.drivers(model, data), whose `run` "
-            f"has the graph. Found {type(forecaster).__name__}."
+            "A forecaster is a name such as 'mlp' or settings such as "
+            "fc.forecasters.MLP(hidden=64); a model of another library or a torch module goes to "
+            f"fc.drivers(model, data), whose `run` has the graph. Found "
+            f"{type(forecaster).__name__}."
         )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from functools import partial
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, SerializeAsAny
 
@@ -116,39 +117,29 @@ GROUP_OF = {name: group for group, kind in GROUPS.items() for name in kind.model
 
 @dataclass(frozen=True)
 class TopK:
-    """Choose the `k` best candidates of every target.
+    """Choose the `k` best candidates of every target, or `overall`.
 
     Examples
     --------
     >>> import forecause as fc
     >>> fc.TopK(2)
-    TopK(k=2, by='score')
+    TopK(k=2, by='score', overall=False)
+    >>> fc.TopK(30, by="rank", overall=True).options()["select"]
+    'global-top-k'
     """
 
     k: int = 3  # as in the paper
     by: ByName = "score"
-    name: ClassVar[RuleName] = "top-k"
+    overall: bool = False  # the best of all candidates together
 
     def options(self) -> dict[str, Any]:
         """The options that this rule stands for."""
-        return {"select": self.name, "k": self.k, "by": self.by}
+        name: RuleName = "global-top-k" if self.overall else "top-k"
+        return {"select": name, "k": self.k, "by": self.by}
 
 
-@dataclass(frozen=True)
-class GlobalTopK(TopK):
-    """Choose the `k` best candidates of all.
-
-    Examples
-    --------
-    >>> import forecause as fc
-    >>> fc.GlobalTopK(10, by="rank")
-    GlobalTopK(k=10, by='rank')
-    """
-
-    name: ClassVar[RuleName] = "global-top-k"
-
-
-SelectionRule = TopK  # and GlobalTopK
+GlobalTopK = partial(TopK, overall=True)  # as version 0.2 wrote it
+SelectionRule = TopK
 
 
 def normalised(asked: dict[str, Any]) -> dict[str, Any]:
@@ -182,7 +173,7 @@ def normalised(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def head_of(forecaster: Any) -> HeadChoice | None:
-    """The head that a forecaster's object asks for, `fc.MLP(head="gaussian")`; None: the usual."""
+    """The head that a forecaster's object asks for, `MLP(head="gaussian")`; None: the usual."""
     if not isinstance(forecaster, ForecasterSpec):
         return None
     head: HeadChoice = getattr(forecaster, "head", "mse")

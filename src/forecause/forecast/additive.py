@@ -22,7 +22,7 @@ class Additive(ForecasterSettings):
     Examples
     --------
     >>> import forecause as fc
-    >>> fc.Additive(knots=4).features(10)
+    >>> fc.forecasters.Additive(knots=4).features(10)
     30
     """
 

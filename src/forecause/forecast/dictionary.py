@@ -43,7 +43,7 @@ class Dictionary(ForecasterSettings):
     Examples
     --------
     >>> import forecause as fc
-    >>> fc.Dictionary().kind
+    >>> fc.forecasters.Dictionary().kind
     'dictionary'
     """
 

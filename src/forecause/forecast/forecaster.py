@@ -112,7 +112,7 @@ class ForecasterSettings(ForecasterSpec):
     Examples
     --------
     >>> import forecause as fc
-    >>> fc.Linear().closed_form, fc.MLP().closed_form
+    >>> fc.forecasters.Linear().closed_form, fc.forecasters.MLP().closed_form
     (True, False)
     """
 
@@ -156,7 +156,7 @@ class Forecaster(ABC):
     --------
     >>> import numpy as np
     >>> import forecause as fc
-    >>> model = fc.Linear().build((2, 3))  # 2 lags of 3 variables
+    >>> model = fc.forecasters.Linear().build((2, 3))  # 2 lags of 3 variables
     >>> model(np.zeros((5, 2, 3))).shape
     (5, 3)
     """

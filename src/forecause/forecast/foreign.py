@@ -129,7 +129,7 @@ class Foreign(ForecasterSettings):
     --------
     >>> import forecause as fc
     >>> from sklearn.linear_model import Ridge
-    >>> fc.Foreign(Ridge()).name
+    >>> fc.forecasters.Foreign(Ridge()).name
     'Ridge'
     """
 

@@ -23,7 +23,7 @@ class Linear(ForecasterSettings):
     Examples
     --------
     >>> import forecause as fc
-    >>> fc.Linear(ridges=(0.0, 0.1)).kind
+    >>> fc.forecasters.Linear(ridges=(0.0, 0.1)).kind
     'linear'
     """
 

@@ -51,7 +51,7 @@ class Trees(ForecasterSettings):
     Examples
     --------
     >>> import forecause as fc
-    >>> fc.Trees().kind
+    >>> fc.forecasters.Trees().kind
     'trees'
     """
 

@@ -154,7 +154,7 @@ class MLP(SeparateSettings):
     Examples
     --------
     >>> import forecause as fc
-    >>> fc.MLP(hidden=64).halved().hidden
+    >>> fc.forecasters.MLP(hidden=64).halved().hidden
     32
     """
 
@@ -177,7 +177,7 @@ class CNN(NetworkSettings):
     Examples
     --------
     >>> import forecause as fc
-    >>> fc.CNN(channels=32).kind
+    >>> fc.forecasters.CNN(channels=32).kind
     'cnn'
     """
 
@@ -214,7 +214,7 @@ class Transformer(SeparateSettings):
     Examples
     --------
     >>> import forecause as fc
-    >>> fc.Transformer(width=16).kind
+    >>> fc.forecasters.Transformer(width=16).kind
     'transformer'
     """
 
@@ -247,7 +247,7 @@ class VectorTransformer(NetworkSettings):
     Examples
     --------
     >>> import forecause as fc
-    >>> fc.VectorTransformer(layers=2).kind
+    >>> fc.forecasters.VectorTransformer(layers=2).kind
     'vector'
     """
 
@@ -281,7 +281,7 @@ class Pretrained(TrainedSettings):
     Examples
     --------
     >>> import forecause as fc
-    >>> fc.Pretrained.zero_shot().training.max_steps
+    >>> fc.forecasters.Pretrained.zero_shot().training.max_steps
     0
     """
 
@@ -326,7 +326,7 @@ class Chronos(TrainedSettings):
     Examples
     --------
     >>> import forecause as fc
-    >>> fc.Chronos.zero_shot("a/folder").weights_use
+    >>> fc.forecasters.Chronos.zero_shot("a/folder").weights_use
     'required'
     """
 
