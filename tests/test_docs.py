@@ -121,7 +121,7 @@ def test_the_help_of_discover_has_a_panel_for_every_group_of_the_configuration()
 
 def test_every_finding_has_its_meaning_and_remedy():
     code = "".join(p.read_text() for p in (HERE / "src/forecause/diagnostics").glob("*.py"))
-    made = r'(?:Finding|_of_targets|_of_columns)\(\s*(?:run,\s*)?"([a-z-]+)"'
+    made = r'(?:Finding|_doubt|_remembered|_of_targets|_of_columns)\(\s*(?:run,\s*)?"([a-z-]+)"'
     raised = set(re.findall(made, code))
     assert len(raised) > 10
     page = (HERE / "docs" / "reference" / "findings.md").read_text(encoding="utf-8")
@@ -131,5 +131,6 @@ def test_every_finding_has_its_meaning_and_remedy():
 
 def test_every_public_name_is_on_the_page_of_the_api():
     api = (HERE / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
-    shown = re.findall(r"^\.\. auto\w+:: forecause\.(?:simulation\.)?(\w+)$", api, re.MULTILINE)
-    assert set(shown) == set(fc.__all__) - {"__version__"}
+    shown = re.findall(r"^\.\. auto\w+:: forecause\.(?:simulation\.)?([\w.]+)$", api, re.MULTILINE)
+    forecasters = {f"forecasters.{name}" for name in fc.forecasters.__all__}
+    assert set(shown) == set(fc.__all__) - {"__version__", "forecasters"} | forecasters

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -91,7 +92,7 @@ def missing_causes(run: Examined) -> Iterator[Finding]:
 
 
 def _of_targets(
-    kind: str, seen: str, figures: dict[str, float], shown: str | list[str], *advice: Advice
+    kind: str, seen: str, figures: dict[Any, float], shown: str | list[str], *advice: Advice
 ) -> Iterator[Finding]:
     """About the variables that have figures, if any: {} in `seen` are they, each with its figure in
     brackets, or as `shown`."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -55,7 +55,7 @@ def certainty(windows: Windows, q_values: xr.DataArray) -> xr.DataArray:
     if windows.inputs <= MOST_INPUTS and len(windows) > 2 * windows.inputs:
         looked = windows.thin(MOST_RETESTED_WINDOWS)
         early, late = looked.split(0.5)
-        tests = (
+        tests: tuple[Callable[[], Any], ...] = (
             partial(_p_values, looked, False),
             partial(_p_values, looked, True),
             partial(_longer, looked),

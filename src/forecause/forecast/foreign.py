@@ -92,8 +92,9 @@ class Regressors(Adapter):
     def importances(self, fitted: list[Any]) -> Array | None:
         each = _last(fitted[0]).estimators_ if self.takes_all else fitted
         found = [_own_importances(one) for one in each]
-        is_known = all(one is not None and len(one) == len(found[0]) for one in found)
-        return np.array(found, dtype=np.float64) if is_known else None
+        known = [one for one in found if one is not None]
+        is_known = len(known) == len(found) and len({len(one) for one in known}) == 1
+        return np.array(known, dtype=np.float64) if is_known else None
 
 
 def adapter_of(model: Any, fit: Any = None, predict: Any = None) -> Adapter:

@@ -117,8 +117,10 @@ class Rows:
     def among(self, windows: Windows) -> Rows:
         """Those that are windows of `windows`."""
         chosen = np.isin(self.row, windows.rows)
-        every = (self.inputs, self.targets, self.row, self.observed, self.domain)
-        return Rows(*(None if one is None else one[chosen] for one in every))
+        observed = None if self.observed is None else self.observed[chosen]
+        domain = None if self.domain is None else self.domain[chosen]
+        held = self.inputs[chosen], self.targets[chosen], self.row[chosen]
+        return Rows(*held, observed, domain)
 
     def known(self, column: int, domain: int | None = None) -> Index:
         """The windows in which a target was observed, in a domain or in all."""

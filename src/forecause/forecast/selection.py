@@ -367,8 +367,8 @@ def columns_with_products(
 
 def _follows_product(data: tuple[Single, Array, list[Index], float], column: int) -> bool:
     """Whether the residuals (row, column) of a column follow a product of two of its own inputs."""
-    inputs, left, own, level = data
-    inputs, residual = inputs[:, own[column]].astype(np.float64), left[:, column]
+    every, left, own, level = data
+    inputs, residual = every[:, own[column]].astype(np.float64), left[:, column]
     columns = np.arange(inputs.shape[1])
     if len(columns) < 2:
         return False
