@@ -11,6 +11,7 @@ ForecauseWarning        a run of which no error rate can be promised; see `Disco
 
 import re
 
+# Looks:
 LONGEST_WORD, LONGEST = 300, 2_000  # letters of a name within a sentence, and of the sentence
 
 

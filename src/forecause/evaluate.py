@@ -12,11 +12,12 @@ import pandas as pd
 from forecause.arrays import Array, Index
 from forecause.bounded import is_whole
 from forecause.config import Config
+from forecause.config.thresholds import thresholds
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows
 from forecause.errors import InputError
 from forecause.forecast.follower import Follower, final_path, history_before
-from forecause.forecast.outlook_fit import LEAST_ROWS, rolled
+from forecause.forecast.outlook_fit import rolled
 from forecause.progress import QUIET, Progress
 from forecause.regression.autoregression import Autoregression
 from forecause.result import Result
@@ -243,7 +244,8 @@ def run_forecasts(
             last = np.asarray(panel.values[row - 1], dtype=np.float64)
             told[case] = course.restored(series, told[case], int(position), last)
         history = history_before(panel, row)
-        if outlook is not None and outlook.share.any() and len(history) >= LEAST_ROWS:
+        least = thresholds().choice.least_history
+        if outlook is not None and outlook.share.any() and len(history) >= least:
             if follower is None:
                 path = final_path(history, outlook.season, steps)
             else:

@@ -24,7 +24,7 @@ def test_its_forecast_is_that_of_the_search_it_came_from():
     inputs = latest_first.reshape(len(batch), -1).astype(np.float64)
     lags = [np.array([v, v + 4]) for v in range(4)]
     targets = batch.target.astype(np.float64)
-    search = DictionarySearch(AdditiveModels(inputs, targets, single_inputs(8)), lags)
+    search = DictionarySearch(AdditiveModels(inputs, targets, single_inputs(8)), lags, 0.005)
     search.look()
     search.scan_target_minus_own_past()
     found = search.models()

@@ -176,7 +176,7 @@ class TestConfirmed:
     def known(self, inputs):
         return KnownFeatures.of(np.column_stack([np.ones(len(inputs)), inputs]))
 
-    def confirmed(self, inputs, proposals, most=9, level=scan.LEVEL):
+    def confirmed(self, inputs, proposals, most=9, level=0.005):
         residual = self.residual(inputs)
         return scan.confirmed(proposals, inputs, residual, self.known(inputs), most, level)
 
@@ -199,9 +199,9 @@ class TestConfirmed:
     def test_what_known_features_explain_is_not_taken(self, inputs):
         line = [scan.Proposal(self.LINE, 9.0, 40)]
         residual = inputs[:, 0] + 0.1 * np.random.default_rng(0).normal(size=len(inputs))
-        assert scan.confirmed(line, inputs, residual, self.known(inputs), 9) == []
+        assert scan.confirmed(line, inputs, residual, self.known(inputs), 9, 0.005) == []
         nothing = KnownFeatures.of(np.ones((len(inputs), 1)))
-        assert scan.confirmed(line, inputs, residual, nothing, 9) == [self.LINE]
+        assert scan.confirmed(line, inputs, residual, nothing, 9, 0.005) == [self.LINE]
 
     def test_an_atom_is_beyond_a_level_if_its_robust_p_value_is_below_it(self, inputs):
         residual = 0.1 * self.residual(inputs) + np.random.default_rng(1).normal(size=len(inputs))

@@ -15,6 +15,7 @@ from forecause.forecast.forecaster import Forecaster
 from forecause.graph.axes import by_lag, labelled_together
 from forecause.progress import QUIET, Progress
 
+# Time and memory:
 BATCH_NUMBERS = 4_000_000  # per-sample relevances held at once
 READ_NUMBERS = 60_000_000  # per-sample relevances read in all: 1,200 windows of 50,000 candidates
 LEAST_WINDOWS = 200  # read, however many candidates there are

@@ -107,6 +107,15 @@ class ReadingThresholds(Settings):
     most_outliers: Share = _number(
         0.1, "share of a column's rows, above which such values are its own nature", OUTLIERS
     )
+    nearly_outlier: Share = _number(
+        2 / 3, "share of `outlier` from which a cell counts as nearly so far off", OUTLIERS
+    )
+    outliers_apart: Positive = _number(
+        2.0,
+        "outliers for each such cell, with fewer they are the column's own tail",
+        OUTLIERS,
+    )
+    felt: Share = _number(0.05, "level of the test whether the system feels outliers", OUTLIERS)
     outlier_gain: Positive = _number(
         3.0, "standard errors by which rows after outliers are forecast better without", OUTLIERS
     )
@@ -322,6 +331,15 @@ class GradeThresholds(Settings):
     firm_value: Share = _number(
         0.001, "p-value of a source's value beside its surprise up to which it may be firm", DRIVERS
     )
+    plausible_q: Share = _number(
+        0.1, "q-value of a link up to which it is asked what else it may be", DRIVERS
+    )
+    windows_per_input: Positive = _number(
+        3.0, "windows per input, with fewer it is not asked", DRIVERS
+    )
+    windows_per_feature: Positive = _number(
+        4.0, "windows per number of a curve, with fewer a link is tested again by lines", CERTAINTY
+    )
     firm_echo: Share = _number(
         0.2, "p-value of own older lags below which a possible echo is not firm", DRIVERS
     )
@@ -363,10 +381,17 @@ class ChoiceThresholds(Settings):
         "independent origins at which a model's own bands count as much as its errors",
         FORECASTS,
     )
+    least_share: Share = _number(0.05, "share of a forecast, a smaller one is none", FORECASTS)
+    least_history: Count = _number(
+        40, "unbroken rows at a series' end, with fewer nothing follows its level", FORECASTS
+    )
     sd_of_shares: Positive = _number(
         0.25,
         "standard deviation of the shares of a forecast about a half causal, a half lasso",
         FORECASTS,
+    )
+    tie: Share = _number(
+        0.005, "share of the error by which a rival must at least be better", EFFECTS
     )
     clearly: Positive = _number(
         1.0,
@@ -397,6 +422,9 @@ class ChoiceThresholds(Settings):
 class SearchThresholds(Settings):
     """Which functions of inputs the dictionary keeps, and which inputs of a wide table are read."""
 
+    level: Share = _number(
+        0.005, "chance of a scan as a whole to propose a function where there is none", HARD
+    )
     least_t: Positive = _number(3.5, "heteroscedastic t-value of a kept function", HARD)
     least_z: Positive = _number(3.0, "z-value of a proposed function", HARD)
     own_level: Positive = _number(

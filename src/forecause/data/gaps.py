@@ -41,9 +41,6 @@ BEFORE = 5  # rows that a cell is expected from
 FELT_WITHIN = 24  # rows in which a shock is felt, at most
 LONGEST = 2  # neighbouring rows; longer stretches are events, not single errors
 
-NEARLY, APART = 2 / 3, 2.0  # so far in shares of `outlier`; outliers for each cell in between
-FELT = 0.05  # level of the test whether what is left open goes with the sign of far cells
-
 # Numerics:
 CLOSE = 0.01  # standard deviations: a smaller change of all cells ends the iterations
 RIDGE = 1e-3  # added to the variances, so that near-copies can be solved
@@ -220,7 +217,7 @@ def additive_outliers(values: npt.NDArray[Any], starts: Index, columns: list[int
     bounds = thresholds().reading
     counts = far.sum(axis=0)
     asked = (counts >= bounds.least_outliers) & (counts <= bounds.most_outliers * rows)
-    asked &= counts >= APART * nearly
+    asked &= counts >= bounds.outliers_apart * nearly
     if not asked.any():
         return None
     far[:, ~asked] = False
@@ -260,7 +257,8 @@ def _far_cells(table: Array, usable: Mask) -> tuple[Mask, Array, Index]:
             break
         far |= new
         known = np.where(far, expected, table)
-    nearly = np.abs(surprise) > NEARLY * thresholds().reading.outlier * spread
+    bounds = thresholds().reading
+    nearly = np.abs(surprise) > bounds.nearly_outlier * bounds.outlier * spread
     return far & ~_in_long_runs(far), expected, (nearly & ~far & usable[:, None]).sum(axis=0)
 
 
@@ -304,11 +302,12 @@ class _Judged:
         self.far_before = (table != without)[before].any(axis=1)  # (row, column)
         t = _largest_t(np.sign(table - without), rows, left)
         tests = 2 * _felt_within(len(t)) * np.where(np.eye(len(t), dtype=bool), 1, t.size)
-        is_link = t > ndtri(1 - FELT / tests)  # most shocks are felt by their own column
+        level = thresholds().reading.felt
+        is_link = t > ndtri(1 - level / tests)  # most shocks are felt by their own column
         self.is_felt = is_link.any(axis=1) | is_link.any(axis=0)
         usual = np.clip(without, -CLIPPED, CLIPPED)
         t = _largest_t(usual - usual.mean(axis=0), rows, target, BEFORE)
-        self.matters = (t > ndtri(1 - FELT / (2 * BEFORE * t.size))).any(axis=1)
+        self.matters = (t > ndtri(1 - level / (2 * BEFORE * t.size))).any(axis=1)
 
     def unfelt(self, columns: Index) -> Index:
         """The columns whose far cells are errors.

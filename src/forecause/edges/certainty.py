@@ -32,14 +32,15 @@ from forecause.regression.robust import wald_p_values
 from forecause.regression.splines import curve_features
 from forecause.work_sharing import shared
 
-LONGER_BY = 3  # lags that the longer window has more
-DECAYS = (0.8, 0.95)  # of the slow averages
+# Time and memory:
 MOST_AVERAGED_ROWS = 50_000  # of a table; averages of a longer one take too long
-WINDOWS_PER_FEATURE = 4  # with fewer, curves are not tried in a re-test
 MOST_RETESTED_WINDOWS = 10_000  # looked at
 MOST_INPUTS = 400  # with more, an edge's own q-value decides alone
-PLAUSIBLE_Q = 0.1  # of an edge between variables that is asked what else it may be
 MOST_CURVES = 120  # inputs that curves are tried of
+
+# Shape of the model:
+LONGER_BY = 3  # lags that the longer window has more
+DECAYS = (0.8, 0.95)  # of the slow averages
 KNOT_QUANTILES = (0.05, 0.35, 0.65, 0.95)
 CURVE_FEATURES = len(KNOT_QUANTILES) - 1  # numbers of a curve
 
@@ -172,7 +173,7 @@ def slow_averages(windows: Windows) -> Array:
 def _look_like_something_else(windows: Windows, q_values: Array) -> Mask:
     """Edges (target, source, lag) that a shock from elsewhere or lingering noise may imitate."""
     bounds = thresholds().grades
-    plausible = np.nan_to_num(q_values, nan=1.0) < PLAUSIBLE_Q
+    plausible = np.nan_to_num(q_values, nan=1.0) < bounds.plausible_q
     surprises = only_surprises(windows, plausible, bounds.firm_surprise, bounds.firm_value)
     return surprises | echoes(windows, plausible, bounds.firm_echo)
 
@@ -215,7 +216,8 @@ def _p_values(
     lag, columns = max_lag or windows.max_lag, windows.shape[1]
     inputs = lag * columns
     curved = curved and inputs <= MOST_CURVES
-    curved = curved and len(windows) >= WINDOWS_PER_FEATURE * CURVE_FEATURES * inputs
+    enough = thresholds().grades.windows_per_feature * CURVE_FEATURES * inputs
+    curved = curved and len(windows) >= enough
     batch = windows.whole()
     past = batch.past[:, ::-1].astype(np.float64)  # (window, lag, column), the latest first
     features = curve_features(past[:, :lag], KNOT_QUANTILES) if curved else past[:, :lag, :, None]

@@ -25,6 +25,7 @@ from forecause.graph.axes import empty_scores
 
 ARROW = re.compile(r"\s*(->|<-)\s*")
 LAGS = re.compile(r"@\s*(\d+(?:\s*-\s*\d+)?(?:\s*,\s*\d+(?:\s*-\s*\d+)?)*)\s*$")
+# Formats:
 MOST_DIGITS = 18  # of a lag
 
 

@@ -11,15 +11,19 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from forecause.config.thresholds import thresholds
 from forecause.data.windows import Windows
 from forecause.errors import InputError
 from forecause.regression.least_squares import coefficients_of
 from forecause.regression.robust import wald_p_values
 
-OLDER_LAGS = 3  # of its own, by which the memory of a target's noise is told
+# Time and memory:
 MOST_INPUTS = 200  # with more, nothing is asked
 MOST_LOOKED_AT = 4_000  # windows
-WINDOWS_PER_INPUT = 3
+
+# Shape of the model:
+OLDER_LAGS = 3  # of its own, by which the memory of a target's noise is told
+
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
@@ -45,7 +49,7 @@ def only_surprises(windows: Windows, asked: Mask, level: float, value_tells: flo
     for source, lag in np.argwhere(asked.any(0)).tolist():
         place = np.searchsorted(looked.rows, looked.rows - lag - 1)
         now = np.flatnonzero(looked.rows[place] == looked.rows - lag - 1)
-        if len(now) < WINDOWS_PER_INPUT * windows.inputs:
+        if len(now) < thresholds().grades.windows_per_input * windows.inputs:
             continue
         own = column[source]
         both = [past[now, lag, own], surprise[place[now], own], np.ones(len(now))]
@@ -89,7 +93,7 @@ def _own_older_p_value(looked: Windows, column: int) -> float:
     except InputError:
         return 1.0
     kept = longer.at(np.flatnonzero(np.isin(longer.rows, looked.rows)))
-    if len(kept) < WINDOWS_PER_INPUT * (looked.inputs + OLDER_LAGS):
+    if len(kept) < thresholds().grades.windows_per_input * (looked.inputs + OLDER_LAGS):
         return 1.0
     past, target = _lags_first(kept)
     inside = past[:, : looked.max_lag].reshape(len(past), -1)
@@ -100,7 +104,7 @@ def _own_older_p_value(looked: Windows, column: int) -> float:
 def _looked_at(windows: Windows) -> Windows | None:
     """The windows that are looked at; None where inputs are too many for them."""
     looked = windows.thin(MOST_LOOKED_AT)
-    enough = len(looked) >= WINDOWS_PER_INPUT * windows.inputs
+    enough = len(looked) >= thresholds().grades.windows_per_input * windows.inputs
     return looked if enough and windows.inputs <= MOST_INPUTS else None
 
 

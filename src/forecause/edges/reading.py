@@ -35,10 +35,14 @@ from forecause.graph.axes import by_step, labelled
 from forecause.graph.lagged import LaggedGraph, with_domains
 from forecause.progress import QUIET, Progress
 
+# Time and memory:
 READ_WINDOWS = 2000  # windows the relevance is averaged over
 LEAST_READ = 500  # of every domain, if there are that many
+
+# Numerics:
 LEAST_SD = 1e-9  # of a rank, one that never varies
 TIE_BREAK_WEIGHT = 1e-6  # of gradients, to rank inputs that a forecaster without them ignores
+
 EDGE_DETAILS = ("q_value", "certainty", "stability", "mean_rank", "sd_rank", "sign_consistency")
 
 

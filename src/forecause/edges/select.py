@@ -9,6 +9,7 @@ from forecause.arrays import Array
 from forecause.config.thresholds import thresholds
 from forecause.errors import InputError
 
+# Numerics:
 LEAST_KEPT = 1e-6  # of the relevance, so that what chance may explain is still ranked by it
 
 

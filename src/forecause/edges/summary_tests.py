@@ -14,6 +14,7 @@ from forecause.forecast.input_tests.given_parents import ConditionalTests, Model
 from forecause.forecast.input_tests.protocol import link_q_values
 from forecause.regression.p_values import cauchy_combination
 
+# Time and memory:
 MOST_JOINTLY_TESTED = 5_000  # of the joint tests
 MOST_PAIRS = 10_000  # of a table; of more pairs, those with a q-value above LEAST_Q are left out
 LEAST_Q = 0.5

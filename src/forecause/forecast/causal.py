@@ -26,6 +26,7 @@ from forecause.forecast.members import (
 )
 from forecause.forecast.outlook import Outlook, table_as_lists
 
+# Time and memory:
 MOST_RESIDUALS = 2_000  # windows whose residuals are kept for draws
 
 

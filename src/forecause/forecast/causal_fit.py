@@ -47,9 +47,13 @@ from forecause.forecast.trees import Trees
 from forecause.networks.settings import TrainedSettings
 from forecause.progress import QUIET, Progress
 
+# Time and memory:
 ENOUGH_TO_CHOOSE = 3_000  # windows, from which on forms that no target took are not fitted again
 MOST_MULTIPLIED = 12  # causes of a target whose products are tried
+
+# Shape of the model:
 STOPPED_BY = 10  # every so manieth block of time stops the training of a network
+
 CLOSED_FORMS = ("linear", "additive")
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from forecause.arrays import Floats, Index, Single
 from forecause.config import PLAIN_READOUTS
+from forecause.config.thresholds import THRESHOLDS
 from forecause.forecast.dictionary_search import (
     MOST_ATOMS,
     AdditiveModels,
@@ -28,12 +29,12 @@ from forecause.forecast.forecaster import (
     Rules,
 )
 from forecause.forecast.members import by_domain
-from forecause.regression import scan
 from forecause.regression.atoms import Atom, Factor, Kind
 from forecause.regression.scan import InputGroups
 from forecause.regression.splines import BENDS, KNOT_QUANTILES, bend_slopes_of, bends_of
 
 KINDS: tuple[Kind, ...] = get_args(Kind)  # of factors; in the table, their places from 1
+# Shape of the model:
 MOST_FACTORS = 4  # of an atom
 
 
@@ -51,7 +52,9 @@ class Dictionary(ForecasterSettings):
     instant: ClassVar[bool] = True
     readouts: ClassVar[tuple[str, ...]] = PLAIN_READOUTS
 
-    level: float = scan.LEVEL  # chance of a scan to propose a function where there is none
+    level: float = (
+        THRESHOLDS.search.level
+    )  # chance of a scan to propose a function where there is none
 
     def build(self, shape: tuple[int, int]) -> Forecaster:
         return by_domain(self, lambda plain: DictionaryModel(shape, plain), shape)

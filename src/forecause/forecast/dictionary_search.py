@@ -25,14 +25,18 @@ from forecause.regression.sample import stretches
 from forecause.regression.scan import InputGroups
 from forecause.regression.splines import BENDS, Splines
 
+# Shape of the model:
 LINE_PENALTIES = (1e-3, 1e-2, 0.1)
 BEND_PENALTIES = (3e-3, 3e-2, 0.3, 1e4)  # the last one leaves straight lines
 ATOM_PENALTY = 3e-3
-ROUNDS = 3  # of scans
-ATOMS_A_ROUND = 4
 MOST_ATOMS = 24  # with their variants
 MOST_READ = 10  # inputs that a target's model reads
 SATURATION = 3.0  # rate of the tanh that stands in for a step
+
+# Time and memory:
+ROUNDS = 3  # of scans
+ATOMS_A_ROUND = 4
+
 
 ScanOf = Callable[[Array, Index], scan.Scan]
 """Makes a scan of inputs (row, input) for functions of some columns."""
@@ -168,9 +172,7 @@ def penalties_tried(inputs: int, atoms: int = 0) -> list[Array]:
 class DictionarySearch:
     """The growing dictionaries of all targets; every scan is shared by them."""
 
-    def __init__(
-        self, additive: AdditiveModels, own_lags: Sequence[Index], level: float = scan.LEVEL
-    ) -> None:
+    def __init__(self, additive: AdditiveModels, own_lags: Sequence[Index], level: float) -> None:
         """own_lags (target): the columns of the inputs that hold a target's own past."""
         self.additive = additive
         self.searches = [_Search(additive, t, own, level) for t, own in enumerate(own_lags)]

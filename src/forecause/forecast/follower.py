@@ -13,16 +13,17 @@ from forecause.data.panel import Panel
 from forecause.forecast.linear import Linear
 from forecause.forecast.refit import ridge_by_blocks
 
+# Time and memory:
 MOST_HISTORY = 6_000  # rows that are looked at
+MOST_SMOOTHED = 1_500  # of the end of a series, that the parameters are chosen by
 
-# Of smoothing.
+
+# Shape of the model:
 LEVEL_RATES = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0)
 SLOPES = ((0.0, 1.0), (0.05, 0.9), (0.2, 0.9), (0.05, 0.98), (0.2, 0.98))  # rate, damping
 SEASON_RATES = (0.0, 0.1, 0.3)
-MOST_SMOOTHED = 1_500  # of the end of a series, that the parameters are chosen by
 FIRST_CYCLES = 3  # whose mean the season begins with
-
-# Of own changes.
+# and of own changes:
 LEAST_LAGS = 6
 MOST_SEASON = 30  # rows: of a longer season only the lags about it are inputs
 ROWS_PER_LAG = 15

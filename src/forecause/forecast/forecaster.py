@@ -25,12 +25,16 @@ from forecause.regression.residuals import Residuals
 if TYPE_CHECKING:
     from forecause.forecast.input_tests.protocol import InputTests, TestRequest
 
-
+# Time and memory:
 ENOUGH_WINDOWS = 20_000  # of a longer table no more are learned from, compared or tested on
 MANY_INPUTS = 100  # beyond so many some models and tests read the plausible ones alone
 WATCHED = 4096  # held-out windows looked at to decide when to stop
-LEAST_NOISE = 1e-6  # of a target's variance: a perfect forecast still has a likelihood
 MOST_AT_ONCE = 2048  # windows that are forecast together
+
+# Numerics:
+LEAST_NOISE = 1e-6  # of a target's variance: a perfect forecast still has a likelihood
+
+# Shape of the model:
 STEP = 0.5  # standard deviations by which an input is moved either way to tell its mean slope
 
 

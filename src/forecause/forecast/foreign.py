@@ -19,6 +19,7 @@ from forecause.config import PLAIN_READOUTS
 from forecause.errors import InputError
 from forecause.forecast.forecaster import PLAIN, FitData, Forecaster, ForecasterSettings, Rules
 
+# Time and memory:
 MOST_LEARNED_WINDOWS = 50_000
 
 

@@ -40,9 +40,9 @@ from forecause.forecast.selection import FitContext, Fitted
 from forecause.graph.lagged import LaggedGraph
 from forecause.regression.p_values import clearly_better, gain_over_blocks
 
-LEAST_GAIN = 0.005  # of the causal one's loss: a rival's smaller gain is a tie (bench causal)
-LEAST_SHARE = 0.05  # of a forecast
+# Time and memory:
 TRIAL_RESIDUALS = 500  # late windows whose errors are the noise of a trial's futures
+
 CAUSAL, DENSE, OWN_PAST, LASSO, MEAN = "causal", "dense", "own past", "lasso", "mean"
 BLEND = "blend"  # of them, in a saved run
 
@@ -146,9 +146,9 @@ class Held:
         before, after = (self.errors[name][:, variable] for name in (CAUSAL, rival))
         known = ~(np.isnan(before) | np.isnan(after))
         before, after = before[known], after[known]
-        if not known.any() or after.mean() > (1 - LEAST_GAIN) * before.mean():
-            return False
         bounds = thresholds().choice
+        if not known.any() or after.mean() > (1 - bounds.tie) * before.mean():
+            return False
         if len(before) < bounds.blocks_of_time * bounds.windows_per_block:
             return len(before) > 1 and clearly_better(before, after, bounds.clearly)
         gain = gain_over_blocks(before[:, None], after[:, None], bounds.blocks_of_time)
@@ -160,11 +160,12 @@ class Held:
         if LASSO in names and not self.refit.causes.in_domain:  # a lasso is one for all domains
             halves.append(LASSO)
         prior = np.array([name in halves for name in names]) / len(halves)
+        bounds = thresholds().choice
         products, counts = self._products(names)
         found = []
         for own, count in zip(products, counts, strict=True):
-            shares = best_shares(own, count, prior, thresholds().choice.sd_of_shares)
-            kept = np.where(shares >= LEAST_SHARE, shares, 0.0)  # a smaller one is none
+            shares = best_shares(own, count, prior, bounds.sd_of_shares)
+            kept = np.where(shares >= bounds.least_share, shares, 0.0)  # a smaller one is none
             found.append(kept / kept.sum())
         return dict(zip(names, np.array(found).T, strict=True))
 

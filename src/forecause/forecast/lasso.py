@@ -12,7 +12,10 @@ from forecause.data.windows import Windows
 from forecause.forecast.refit import Rows
 from forecause.regression.sample import BLOCKS, stretches
 
+# Shape of the model:
 PENALTIES = np.geomspace(0.4, 0.01, 8)  # of the largest covariance of the target with an input
+
+# Time and memory:
 ROUNDS = 40  # of the accelerated gradient method, from one penalty to the next
 MORE_ROUNDS = 200  # for the last fit
 MOST_WORK = 1e10  # multiplications of the choice of penalties: with more, it takes too long

@@ -15,7 +15,9 @@ import pandas as pd
 from forecause.arrays import Array, Index
 from forecause.config.thresholds import thresholds
 
+# Shape of the model:
 QUANTILE = 0.8  # of the errors, that bands go by
+
 SMOOTHING = "smoothing"
 ARRAYS = ("share", "paths", "spread", "origins")  # that a saved run holds
 

@@ -30,15 +30,17 @@ from forecause.seasons.repeated import seasons_of
 if TYPE_CHECKING:
     from forecause.config import Config
 
+# Time and memory:
 MOST_STEPS = 24  # ahead, that are measured
 JUDGED_STEPS = 12  # of them, that the choice goes by
 KEPT_STEPS = 200  # of a path; after them its last season is repeated
-LEAST_ROWS = 40  # of a series' last stretch
 MOST_LATE = 1_000  # rows
 MOST_ORIGINS, MOST_CURVED_ORIGINS = 150, 40
 CURVED_DRAWS = 10  # futures of every origin whose mean is a curved model's forecast
 MOST_SERIES = 20
 MOST_CELLS = 20_000_000  # of forecasts held at once
+
+# Shape of the model:
 SHARES = (0.0, 0.5, 1.0)  # of what follows the level, beside the model
 
 
@@ -90,7 +92,7 @@ class _Part:
         """Of every series that is long enough; none where there are too many series."""
         if len(read.series_names) > MOST_SERIES:
             return []
-        found = []
+        found, least = [], thresholds().choice.least_history
         _, late = windows.split(config.forecasting.held_out)
         for series, (begin, end) in enumerate(read.spans):
             if end <= begin:
@@ -98,10 +100,10 @@ class _Part:
             history = history_before(read, end)
             first = end - len(history)
             own = late.rows[(late.rows >= first) & (late.rows < end)]
-            if len(history) < LEAST_ROWS or not len(own):
+            if len(history) < least or not len(own):
                 continue
             split = max(int(own[0]), end - MOST_LATE)
-            if split - first >= LEAST_ROWS // 2:
+            if split - first >= least // 2:
                 found.append(cls(series, first, split, history))
         return found
 

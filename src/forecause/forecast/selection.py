@@ -33,10 +33,12 @@ from forecause.regression.least_squares import KnownFeatures
 from forecause.regression.splines import Splines
 from forecause.work_sharing import parallel_map
 
+# Time and memory:
 MOST_CURVED = 1000  # inputs; with more the additive model's curves are too many
 MOST_MULTIPLIED = 14  # inputs of a target whose products are scanned
 MOST_SCANNED_WINDOWS = 4000
 MOST_LEARNED = 60  # inputs of learners; with more, scans of products take too long
+
 HEADS_OF_AUTO = ("mse", "gaussian")
 
 # The forecasters that `auto` tries, simple to rich. Importing this module makes every kind known.
@@ -311,6 +313,7 @@ def affords_learners(inputs: int, windows: int) -> bool:
     return inputs <= MOST_LEARNED and windows >= least
 
 
+# Time and memory:
 READ_WINDOWS = 500
 BATCH = 50
 

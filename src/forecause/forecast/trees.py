@@ -29,20 +29,24 @@ from forecause.forecast.input_tests.projected_covariance import Predictor
 from forecause.forecast.members import by_domain
 from forecause.work_sharing import parallel_map
 
+# Shape of the model:
 RATE = 0.15
 LEAVES = 15
 NODES = 2 * LEAVES - 1  # of one tree
-RANK_OF_BIT = np.zeros(2**LEAVES, dtype=np.intp)
-RANK_OF_BIT[1 << np.arange(LEAVES)] = np.arange(LEAVES)
-BLOCK = 1_000  # rows whose leaves are looked up at a time
-MOST_TREES = 100
 BINS = 63  # of an input's values
 PATIENCE = 4  # trees without a gain before growing stops
 LEAST_LEAF = 20  # rows
 LEAST_GAIN = 1e-7  # of half the mean squared error on held-out rows, that counts as one
 HELD_OUT_STRETCHES = 4  # of which one, spread over time, tells when to stop and how to stack
+
+# Time and memory:
+BLOCK = 1_000  # rows whose leaves are looked up at a time
+MOST_TREES = 100
 MOST_READ = 20  # inputs of a target
 MOST_FIRST_TREES = 30  # that tell which inputs these are
+
+RANK_OF_BIT = np.zeros(2**LEAVES, dtype=np.intp)
+RANK_OF_BIT[1 << np.arange(LEAVES)] = np.arange(LEAVES)
 
 
 class Trees(ForecasterSettings):

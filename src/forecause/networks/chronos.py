@@ -174,6 +174,7 @@ def _no_progress_bars() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
+# Time and memory:
 ROWS_AT_ONCE = 128  # variates in one call: its group attention costs their number squared
 
 

@@ -25,8 +25,10 @@ from forecause.errors import ForecauseError, InputError, TrainingError
 if TYPE_CHECKING:  # a process that trains alone does not wait for torch
     from torch import Tensor
 
+# Time and memory:
 MEETING = 1800.0  # seconds to wait for the others where all must come by
 FAILURE_TIMEOUT = 10.0  # seconds to wait after a failure of ours, when others may be busy
+
 Value = TypeVar("Value")
 KNOWN = {"InputError": InputError, "TrainingError": TrainingError}
 

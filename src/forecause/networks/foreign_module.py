@@ -13,6 +13,7 @@ from forecause.errors import InputError
 from forecause.forecast.foreign import Adapter
 from forecause.networks.network import seeded
 
+# Shape of the model:
 STEPS, BATCH, RATE = 1_500, 256, 3e-3
 LOOK_EVERY, PATIENCE = 50, 6  # looks without a gain, after which training stops
 HELD_OUT = 0.1  # of the windows, the last: they decide when to stop

@@ -15,7 +15,10 @@ from torch import Tensor
 
 from forecause.data.variables import LEAST_PROBABILITY, LabelColumns
 
+# Numerics:
 LOG_VARIANCE_LIMIT = 8.0  # targets have variance 1, so a real one never comes near e^8 or e^-8
+
+# Shape of the model:
 COMPONENTS = 3
 SPREAD = 0.5  # between the mixture's first means: equal components would stay equal forever
 

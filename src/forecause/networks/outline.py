@@ -13,8 +13,10 @@ from forecause.errors import InputError
 from forecause.networks.network import NetworkModule
 from forecause.networks.settings import TrainedSettings
 
+# Time and memory:
 CALLS, CALLS_PER_TENSOR = 2_000, 100  # of torch while a network is built, at most
 SPARE = 2**24  # bytes that may be built beyond those of the file
+
 OF_KNOWN_SIZE = ("chronos",)  # whose size is that of weights which are there already
 
 

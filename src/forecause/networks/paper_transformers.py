@@ -16,9 +16,12 @@ from forecause.networks.network import NetworkModule, TensorWindow
 from forecause.networks.settings import DeepTransformer, VectorTransformer
 from forecause.networks.training import Trained
 
+# Shape of the model:
 SHARPER = 3.0  # times PyTorch's usual first weights of queries and keys
 QUIETER = 0.5  # times those of what a block adds
 VALUE_SIZE = 0.3  # of a vector token's first weights against the embedding of its step
+
+# Time and memory:
 TOKENS_PER_PASS = 1600  # whose activations stay in a processor's cache
 
 

@@ -21,9 +21,12 @@ from forecause.forecast.forecaster import MANY_INPUTS, Forecaster, ForecasterSet
 if TYPE_CHECKING:  # torch takes seconds to import
     from forecause.networks.network import NetworkModule
 
+# Time and memory:
 QUICK_STEPS = 1000  # of training, at most, under the preset quick
 MOST_INPUTS = 40  # that each target of a network reads, where there are many
 TARGETS_TOGETHER = 100  # at most, that are trained together where targets share no parameter
+
+# Shape of the model:
 SPARSITIES = (0.0, 0.03, 0.1, 0.2)  # weights of the penalty on gradients that are tried
 
 

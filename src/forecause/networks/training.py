@@ -25,6 +25,7 @@ from forecause.networks.several_trainings import Penalty, learn_sparsely, train_
 from forecause.regression.p_values import clearly_better
 from forecause.work_sharing import threads_for
 
+# Time and memory:
 SMALL_STEP = 20_000_000  # work of a batch below which one thread is fastest
 
 

@@ -34,8 +34,6 @@ FACTORS_AT_ONCE = 16  # second factors of triples whose thirds are looked at tog
 FEW_COLUMNS = 30  # up to so many, triples are made of bends too
 PROPOSALS = 12  # of one scan, that are looked at more closely
 
-LEVEL = 0.005  # of a scan as a whole: the chance to propose anything where there is nothing
-
 # Shape of the model:
 WAVE_RATES = np.arange(2.0, 32.01, 0.25)  # of single inputs
 PLAIN: tuple[tuple[Kind, float], ...] = (("line", 1.0), ("bend", 1.0))
@@ -265,7 +263,7 @@ def confirmed(
     residual: Array,
     known: KnownFeatures,
     most: int,
-    level: float = LEVEL,
+    level: float,
 ) -> list[Atom]:
     """The proposals beyond chance that a residual (row,) follows whatever its noise is like.
 

@@ -29,7 +29,10 @@ from forecause.regression.sample import Design, Sample
 from forecause.regression.screen import is_wide, screened_inputs
 from forecause.work_sharing import in_blocks, parallel_map
 
+# Numerics:
 RIDGE = 1e-4  # of the fits that are compared on held-out windows
+
+# Time and memory:
 MOST_FEATURES = 4000  # of a model
 WORK, WORK_PER_TARGET = 1e11, 4e9  # windows times squared features of one fit, at most
 WORK_OF_TARGETS = 2e11  # of a fit to every target

@@ -14,6 +14,7 @@ from forecause.regression.moments import BATCH
 from forecause.regression.sample import Design, Sample
 from forecause.regression.splines import spline_terms
 
+# Shape of the model:
 KNOTS = 5
 
 

@@ -30,7 +30,10 @@ from forecause.regression.p_values import cauchy_combination
 from forecause.regression.robust import batches_of_sample, hc3_terms, wald_p_values
 from forecause.regression.sample import Design, Sample
 
+# Time and memory:
 MOST_PARENTS = 20  # of a target
+
+# Numerics:
 NEARLY_DEPENDENT = 1e-8  # share of a term that must not be explained by the terms given
 
 

@@ -32,6 +32,7 @@ from forecause.regression.p_values import cauchy_combination, gain_over_blocks
 from forecause.regression.scan import WAVE_RATES, InputGroups
 from forecause.work_sharing import parallel_map
 
+# Time and memory:
 MOST_WAVE_ROWS = 4000  # that waves are looked for in
 
 
@@ -137,7 +138,7 @@ def _fit_to(common: tuple[Array, Array, InputGroups, Sequence[Index]], rows: Ind
     inputs, targets, candidates, own_lags = common
     inputs, targets = inputs[rows], targets[rows]
     additive = AdditiveModels(inputs, targets, candidates)
-    search = DictionarySearch(additive, own_lags)
+    search = DictionarySearch(additive, own_lags, thresholds().search.level)
     search.look()
     plain = search.models()
     search.scan_target_minus_own_past()

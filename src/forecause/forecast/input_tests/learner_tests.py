@@ -27,6 +27,7 @@ from forecause.forecast.input_tests.protocol import (
 )
 from forecause.regression.least_squares import coefficients_of
 
+# Time and memory:
 MOST_DOUBTED = 4_000  # windows in which is looked for what a learner misses
 MOST_KINDS = 4  # sets of targets with the same allowed inputs; a learner is fitted for each
 

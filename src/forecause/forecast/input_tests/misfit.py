@@ -30,12 +30,16 @@ from forecause.regression.atoms import Kind
 from forecause.regression.least_squares import residual_of, ridge
 from forecause.regression.scan import InputGroups
 
+# Time and memory:
 PAIRS_TRIED = 2  # sets of two inputs that are looked at closely, for every target
-NEIGHBOURS = 8
 MOST_COLUMNS_OF_FOURS = 30
 MOST_ROWS_OF_FOURS = 1500
+
+# Shape of the model:
+NEIGHBOURS = 8
 RIDGE = 0.01  # per row
 RATES = (1.0, 2.0, 3.0, 4.0)
+
 PAIR_FUNCTIONS: tuple[tuple[Kind, float], ...] = (
     ("line", 1.0),
     ("tanh", 2.5),

@@ -23,9 +23,12 @@ from forecause.regression.scan import InputGroups
 from forecause.regression.splines import BENDS, Splines
 from forecause.work_sharing import parallel_map
 
+# Shape of the model:
 LIKELY = (1 / 6, 1 / 2, 5 / 6)  # quantiles of what Z leaves open of a candidate
 MOST_MULTIPLIED = 9  # other inputs whose products are part of the second projection
 BLOCKS_RESAMPLED = 10  # stretches of a fold's rows that the stability is resampled from
+
+# Numerics:
 SMALLEST_ENERGY = 1e-10  # of h_c, below which a forecaster is taken not to use a candidate
 
 

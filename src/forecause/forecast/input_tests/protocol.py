@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 Number = TypeVar("Number", bound=np.generic)
 
+# Time and memory:
 DRAWS = 100  # resamples of time behind the stability
 
 

@@ -48,9 +48,13 @@ from forecause.forecast.input_tests.protocol import (
 from forecause.progress import Progress
 from forecause.regression.p_values import gain_over_blocks
 
+# Time and memory:
 MOST_NUMBERS = 100_000_000  # effects held at once
-LEAST_SQUARE = 1e-4  # error, relative to its mean, below which its logarithm is not trusted
 BATCH = 1024
+
+# Numerics:
+LEAST_SQUARE = 1e-4  # error, relative to its mean, below which its logarithm is not trusted
+
 TESTING = "testing the forecaster's inputs"
 
 Ask = Callable[[Forecaster, Window], Floats]

@@ -14,12 +14,16 @@ from forecause.arrays import Array
 from forecause.regression.least_squares import precision
 from forecause.regression.moments import Moments
 
+# Shape of the model:
 TERMS = 3  # an input enters as a line and two bends
 PENALTIES = (0.5, 5.0, 50.0)  # ridge, over the number of windows
 MOST_WINDOWS_TOLD = 1500  # a network never saw more, and is not told of more
+LEAST_FREEDOM = 0.05  # share of the windows left to tell the noise from
+
+# Numerics:
 LEAST_VARIANCE = 1e-9
 LEAST_NOISE = 1e-5  # as a share of the variance
-LEAST_FREEDOM = 0.05  # share of the windows left to tell the noise from
+
 SOLUTIONS = 2 * len(PENALTIES)  # with all terms, and with the line alone
 ABOUT = SOLUTIONS * TERMS + TERMS + 8  # numbers that describe a token; see Context.read
 

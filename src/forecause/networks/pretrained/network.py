@@ -19,6 +19,7 @@ from forecause.files import write_whole
 from forecause.networks.pretrained.context import ABOUT, SOLUTIONS, TERMS, Context, terms
 from forecause.networks.settings import ContextSettings
 
+# Time and memory:
 TOKENS_AT_ONCE = 20_000  # of all systems and targets together
 
 
