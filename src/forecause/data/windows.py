@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,8 @@ from forecause.work_sharing import parallel_map
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 Single = npt.NDArray[np.float32]
+
+Answer = TypeVar("Answer")
 
 NO_ROWS: Index = np.empty(0, dtype=np.int64)
 
@@ -213,6 +216,16 @@ class Windows:
     def targets(self) -> Array:
         """What is to be forecast, standardised, (window, column)."""
         return np.concatenate([batch.target.astype(np.float64) for batch in self.batches(4096)])
+
+    def remembered(self, what: str, work_out: Callable[[], Answer]) -> Answer:
+        """What is worked out of these windows once, however many stages ask for it."""
+        if what not in self._known:
+            self._known[what] = work_out()
+        return cast(Answer, self._known[what])
+
+    @cached_property
+    def _known(self) -> dict[str, Any]:
+        return {}
 
     @cached_property
     def calm(self) -> Windows:

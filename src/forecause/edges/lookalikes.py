@@ -42,22 +42,42 @@ def only_surprises(windows: Windows, asked: Mask, level: float, value_tells: flo
     if looked is None:
         return found
     asked = _of_numbers(windows, asked)
-    past, target = _lags_first(looked)  # (window, lag, column)
-    design = np.column_stack([past.reshape(len(past), -1), np.ones(len(past))])
-    surprise = target - design @ coefficients_of(design, target)
-    column = windows.panel.coding.first
+    least = thresholds().grades.windows_per_input * windows.inputs
+    beside = windows.remembered("value beside surprise", lambda: _Beside(looked))
     for source, lag in np.argwhere(asked.any(0)).tolist():
-        place = np.searchsorted(looked.rows, looked.rows - lag - 1)
-        now = np.flatnonzero(looked.rows[place] == looked.rows - lag - 1)
-        if len(now) < thresholds().grades.windows_per_input * windows.inputs:
-            continue
-        own = column[source]
-        both = [past[now, lag, own], surprise[place[now], own], np.ones(len(now))]
-        others = np.delete(past[now], own, axis=2).reshape(len(now), -1)
-        p_values = wald_p_values(np.column_stack([*both, others]), target[now][:, column], 2, 1)
-        is_surprise = (p_values[:, 0] > value_tells) & (p_values[:, 1] < level)
+        of_value, of_surprise = beside.p_values(source, lag, least)
+        is_surprise = (of_value > value_tells) & (of_surprise < level)
         found[:, source, lag] = asked[:, source, lag] & is_surprise
     return found
+
+
+class _Beside:
+    """Tests of a source's value and of its surprise side by side, each worked out once."""
+
+    def __init__(self, looked: Windows) -> None:
+        self.rows, self.first = looked.rows, looked.panel.coding.first
+        self.past, self.target = _lags_first(looked)
+        design = np.column_stack([self.past.reshape(len(self.past), -1), np.ones(len(self.past))])
+        self.surprise = self.target - design @ coefficients_of(design, self.target)
+        self.known: dict[tuple[int, int], tuple[Array, Array]] = {}
+
+    def p_values(self, source: int, lag: int, least: float) -> tuple[Array, Array]:
+        """Of the value and of the surprise, (target,); 1 where rows are fewer than `least`."""
+        if (source, lag) not in self.known:
+            self.known[source, lag] = self._p_values(source, lag, least)
+        return self.known[source, lag]
+
+    def _p_values(self, source: int, lag: int, least: float) -> tuple[Array, Array]:
+        place = np.searchsorted(self.rows, self.rows - lag - 1)
+        now = np.flatnonzero(self.rows[place] == self.rows - lag - 1)
+        if len(now) < least:
+            return np.ones(len(self.first)), np.ones(len(self.first))
+        own = self.first[source]
+        both = [self.past[now, lag, own], self.surprise[place[now], own], np.ones(len(now))]
+        others = np.delete(self.past[now], own, axis=2).reshape(len(now), -1)
+        targets = self.target[now][:, self.first]
+        of_value, of_surprise = wald_p_values(np.column_stack([*both, others]), targets, 2, 1).T
+        return of_value, of_surprise
 
 
 def echoes(windows: Windows, asked: Mask, level: float) -> Mask:

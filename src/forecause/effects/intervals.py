@@ -108,7 +108,7 @@ def _filled_in(graph: LaggedGraph, windows: Windows, fdr: float | None) -> Lagge
         names = list(dict.fromkeys(graph.edges["target"]))
         size = TARGETS_AT_ONCE if len(names) > FEW_TARGETS else 1
         blocks = in_blocks(names, size)
-        work = 2 * size * len(targets.windows) * MOST_CONTROLS**2
+        work = 2 * size * len(targets.windows) * (2 * MOST_CONTROLS) ** 2
         for part in parallel_map(_of_targets, targets, blocks, work):
             found |= part
     values = [found.get(key, UNKNOWN) for key in edge_keys(graph.edges)]
