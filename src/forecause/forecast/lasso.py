@@ -10,6 +10,7 @@ import numpy as np
 from forecause.arrays import Array, Mask
 from forecause.data.windows import Windows
 from forecause.forecast.refit import Rows
+from forecause.regression.least_squares import largest_variance
 from forecause.regression.sample import BLOCKS, stretches
 
 # Shape of the model:
@@ -86,8 +87,7 @@ class Lasso:
 
     def _solved(self, gram: Array, cross: Array, penalty: Array, beta: Array, rounds: int) -> Array:
         """Beck and Teboulle's FISTA from `beta` (..., input, target); penalties (..., target)."""
-        largest = np.linalg.eigvalsh(gram)[..., -1]
-        step = 1 / np.maximum(largest, 1e-12)[..., None, None]
+        step = 1 / np.maximum(largest_variance(gram), 1e-12)[..., None, None]
         ahead, momentum = beta, 1.0
         for _ in range(rounds):
             moved = ahead - step * (gram @ ahead - cross)

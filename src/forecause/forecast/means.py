@@ -11,6 +11,7 @@ import numpy as np
 from forecause.arrays import Array, Floats, Index
 from forecause.forecast.forecaster import PLAIN, FitData, Forecaster, ForecasterSettings, Rules
 from forecause.forecast.members import Member, OfMembers, built
+from forecause.regression.least_squares import solved
 
 JOINED = " + "  # between the labels of the parts of a stack
 
@@ -145,4 +146,4 @@ def _adding_to_one(curvature: Array, pull: Array, chosen: list[int]) -> Array:
     system = np.ones((size + 1, size + 1))
     system[:size, :size] = curvature[np.ix_(chosen, chosen)]
     system[size, size] = 0.0
-    return np.asarray(np.linalg.solve(system, np.append(pull[chosen], 1.0))[:size])
+    return solved(system, np.append(pull[chosen], 1.0))[:size]

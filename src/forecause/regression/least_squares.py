@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from forecause.errors import InputError
@@ -75,6 +75,26 @@ def orthonormal_basis(features: Array, least: float) -> Array:
     """
     basis, sizes, _ = np.linalg.svd(features, full_matrices=False)
     return np.asarray(basis[:, sizes > least])
+
+
+def orthonormal_columns(features: Array) -> Array:
+    """A basis (row, feature) of what independent features (row, feature) span."""
+    return np.asarray(np.linalg.qr(features)[0])
+
+
+def largest_variance(gram: Array) -> Array:
+    """Of any direction, (...), from Gram matrices (..., feature, feature)."""
+    return np.asarray(np.linalg.eigvalsh(gram)[..., -1])
+
+
+def lower_factor(gram: Array) -> Array:
+    """The lower triangular L with gram = L L'; a LinAlgError if there is none."""
+    return np.asarray(np.linalg.cholesky(gram))
+
+
+def lower_solved(factor: Array, values: Array) -> Array:
+    """L^-1 values (feature, ...) of a lower triangular L."""
+    return np.asarray(solve_triangular(factor, values, lower=True, check_finite=False))
 
 
 def principal_axes(covariance: Array) -> tuple[Array, Array]:

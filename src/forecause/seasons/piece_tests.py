@@ -13,7 +13,7 @@ from scipy import fft
 from scipy.special import fdtrc
 
 from forecause.config.thresholds import thresholds
-from forecause.regression.least_squares import orthonormal_basis
+from forecause.regression.least_squares import orthonormal_basis, orthonormal_columns
 from forecause.seasons.terms import Array, TimeTerms, waves
 
 # Numerics:
@@ -83,7 +83,7 @@ class PieceTests:
             own = self.values[:, column]
             past = [own[self.own_lags - k : len(own) - k] for k in range(1, self.own_lags + 1)]
             design = np.column_stack([np.ones(len(past[0])), *past, beside[self.own_lags :]])
-            basis = np.linalg.qr(design)[0]
+            basis = orthonormal_columns(design)
             following = own[self.own_lags :]
             self._bases[column] = basis, following - basis @ (basis.T @ following)
         return self._bases[column]

@@ -13,10 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from scipy.special import fdtrc
 
 from forecause.arrays import Array, Index, Mask
@@ -24,7 +23,13 @@ from forecause.config.thresholds import thresholds
 from forecause.data.variables import Inputs
 from forecause.data.windows import MOST_SAMPLED_WINDOWS, Windows, inputs_of, place_knots, sample_of
 from forecause.forecast.input_tests.designs import KNOTS, Designs
-from forecause.regression.least_squares import positive_inverse, solve_many, wald
+from forecause.regression.least_squares import (
+    lower_factor,
+    lower_solved,
+    positive_inverse,
+    solve_many,
+    wald,
+)
 from forecause.regression.moments import BATCH, Moments, with_intercept
 from forecause.regression.p_values import cauchy_combination
 from forecause.regression.robust import batches_of_sample, hc3_terms, wald_p_values
@@ -84,8 +89,8 @@ class TargetTests:
     def group_p_values(self, given: Index, groups: Sequence[Index]) -> Array:
         """P-value that each group of features adds nothing to the features given, (group,)."""
         p_values = np.ones(len(groups))
-        factor = np.linalg.cholesky(self.gram[np.ix_(given, given)])
-        outcome = _lower_solved(factor, self.cross[given, None])[:, 0]
+        factor = lower_factor(self.gram[np.ix_(given, given)])
+        outcome = lower_solved(factor, self.cross[given, None])[:, 0]
         left = self.square - float(outcome @ outcome)
         sizes = np.array([len(group) for group in groups])
         for size in np.unique(sizes[sizes > 0]):
@@ -94,7 +99,7 @@ class TargetTests:
             if freedom < 1:
                 continue
             members = np.stack([groups[int(g)] for g in places])  # (group, feature)
-            own = _lower_solved(factor, self.gram[np.ix_(given, members.ravel())])
+            own = lower_solved(factor, self.gram[np.ix_(given, members.ravel())])
             explained = self._explained(members, own, outcome).clip(0, left)
             noise = np.maximum(left - explained, np.finfo(float).tiny) / freedom
             p_values[places] = fdtrc(size, freedom, explained / size / noise)
@@ -312,9 +317,6 @@ class ConditionalTests:
         outcome = self.outcome(target)
         robust = [robust_p_value(self.features, outcome, given, tested) for tested in kinds]
         return float(tests.combined(np.maximum(classical, robust)[:, None])[0])
-
-
-_lower_solved = partial(solve_triangular, lower=True, check_finite=False)
 
 
 def robust_p_value(features: Array, outcome: Array, given: Index, tested: Index) -> float:

@@ -27,7 +27,7 @@ from forecause.config.thresholds import thresholds
 from forecause.forecast.input_tests.projected_covariance import Fold
 from forecause.regression import scan
 from forecause.regression.atoms import Kind
-from forecause.regression.least_squares import residual_of, ridge
+from forecause.regression.least_squares import orthonormal_columns, residual_of, ridge
 from forecause.regression.scan import InputGroups
 
 # Time and memory:
@@ -246,7 +246,7 @@ class _Judge:
     ) -> None:
         self.search, self.judge = search, judge
         nuisance = np.concatenate([_cubics(inputs[judge][:, members]), own[judge]], axis=1)
-        self.nuisance, _ = np.linalg.qr(nuisance)
+        self.nuisance = orthonormal_columns(nuisance)
         self.ridge = self._rest(_ridge_forecast(inputs, left, members, search, judge))
         self.near = _nearest(inputs[search][:, members], inputs[judge][:, members])
 
