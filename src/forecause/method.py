@@ -52,7 +52,7 @@ from forecause.forecast.outlook_fit import with_outlook
 from forecause.forecast.selection import UNLIMITED, Plan, specs_tried
 from forecause.networks.settings import TrainedSettings
 from forecause.progress import QUIET, Progress, usual_progress
-from forecause.resources.cost import check_memory, expected_cost, plan_for
+from forecause.resources.cost import check_memory, expected_cost, plan_for, slowdown
 from forecause.resources.fitting import fit_all, fit_as_asked, fit_context, is_tested_by_refits
 from forecause.resources.workers import LOCAL, Workers, helping
 from forecause.seasons.course import time_taken_out
@@ -333,7 +333,7 @@ def plan_work(windows: Windows, config: Config, run: Run) -> Plan:
     if config.run.budget is None:
         return UNLIMITED
     asked = None if spec is None else tried[0].kind
-    plan = plan_for(config.run.budget, cost, asked)
+    plan = plan_for(config.run.budget, cost, asked, slowdown())
     run.notes.extend(plan.notes)
     if not any(isinstance(settings, TrainedSettings) for settings in tried):
         return plan

@@ -13,7 +13,7 @@ from forecause.config.options import parse_budget
 from forecause.errors import InputError
 from forecause.forecast.linear import Linear
 from forecause.networks.settings import MLP, DeepTransformer, Transformer
-from forecause.resources.cost import LEAST_EFFORT, USEFUL_STEPS, Cost, plan_for
+from forecause.resources.cost import LEAST_EFFORT, USEFUL_STEPS, Cost, plan_for, slowdown
 from systems import chain, edge_set
 
 STEPS = {"mlp": 6000, "transformer": 6000}
@@ -110,12 +110,13 @@ def test_a_run_with_a_budget_says_what_was_cut_and_still_finds_the_link(monkeypa
     """As on a slow machine, whatever this one is: half a second a step, of which few fit."""
     monkeypatch.setattr("forecause.resources.cost.matmul_speed", lambda: 1e10)
     monkeypatch.setattr("forecause.resources.cost.step_seconds", lambda *_, **__: 0.5)
+    monkeypatch.setattr("forecause.method.slowdown", lambda: 1.0)
     values = np.random.default_rng(0).normal(size=(1500, 4))
     values[1:, 1] += values[:-1, 0]
-    found = fc.discover(values, 2, forecaster="transformer", budget="5m")
-    assert found.config.run.budget == 300.0
+    found = fc.discover(values, 2, forecaster="transformer", budget="10m")
+    assert found.config.run.budget == 600.0
     assert found.forecaster.settings.training.max_steps < Transformer().training.max_steps
-    assert any(note.startswith("To keep to 5 min:") for note in found.data.notes)
+    assert any(note.startswith("To keep to 10 min:") for note in found.data.notes)
     assert edge_set(found.graph) == {("x0", "x1", 1)}
 
 
@@ -124,3 +125,29 @@ def test_the_published_model_within_seconds_still_gives_its_three_edges_per_targ
     found = fc.discover(table, max_lag=1, preset="paper", budget="2s")
     assert (found.graph.edges.groupby("target").size() == 3).all()
     assert "of 6,000 steps" in " ".join(found.data.notes)
+
+
+def test_a_machine_that_takes_twice_as_long_gives_half_the_steps_in_the_same_time():
+    kind = "deep-transformer"
+    cost = Cost({"tests": 4.0, kind: 1000.0}, 1.0, {kind: 6000}, frozenset({kind}))
+    idle, busy = (plan_for(180, cost, kind, slow) for slow in (1.0, 2.0))
+    [one], [other] = idle.networks.values(), busy.networks.values()
+    assert pytest.approx(one.steps / other.steps, rel=0.01) == (180 * 0.9 - 4.0) / (90 * 0.9 - 4.0)
+    assert other.seconds == pytest.approx(2 * (90 * 0.9 - 4.0))
+
+
+def test_how_busy_the_machine_is_shows_in_seconds_for_each_processor_second(monkeypatch):
+    class Clock:
+        """Of every three seconds that pass this process gets one."""
+
+        now = 0.0
+
+        def perf_counter(self):
+            return 3 * self.now
+
+        def process_time(self):
+            self.now += 0.01
+            return self.now
+
+    monkeypatch.setattr("forecause.resources.cost.time", Clock())
+    assert slowdown() == pytest.approx(3.0, rel=0.15)

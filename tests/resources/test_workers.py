@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
@@ -17,6 +18,7 @@ import forecause as fc
 from forecause.config import Config
 from forecause.edges.knowledge import Candidates
 from forecause.errors import InputError, MissingExtra
+from forecause.resources import workers as module
 from forecause.resources.fitting import fit_as_asked, fit_parts
 from forecause.resources.workers import (
     LOCAL,
@@ -57,6 +59,29 @@ def test_a_worker_that_dies_is_replaced_and_its_work_done(workers, tmp_path):
     found = gather(errands.die_once, [tmp_path / "first", tmp_path / "second"], workers)
     assert len(found) == 2
     assert os.getpid() not in found
+
+
+@pytest.mark.parametrize(("breakdowns", "is_done"), [(1, True), (9, False)])
+def test_a_pool_that_breaks_down_is_replaced_a_few_times(monkeypatch, breakdowns, is_done):
+    """As when a worker dies before the pool knows what it works on."""
+    pools = []
+
+    def answers(task, numbers):
+        pools.append(list(numbers))
+        yield from whole(task, numbers[:1])
+        if len(pools) <= breakdowns:
+            raise BrokenProcessPool
+        yield from whole(task, numbers[1:])
+
+    whole = module._answers_of_pool
+    monkeypatch.setattr(module, "_answers_of_pool", answers)
+    found = {a.number: a for a in fan_out(errands.square, range(6), Workers(2), retries=1)}
+    if is_done:
+        assert {n: a.value for n, a in found.items()} == {n: n * n for n in range(6)}
+        assert pools == [[0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5]]  # what was answered is not done again
+    else:
+        assert [a.found for a in found.values()] == [0, 1, 4, None, None, None]
+        assert all(isinstance(found[n].error, WorkerDied) for n in (3, 4, 5))
 
 
 def test_work_that_always_kills_its_worker_fails_alone(workers):

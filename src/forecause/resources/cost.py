@@ -22,10 +22,11 @@ from forecause.errors import InputError
 from forecause.forecast.dictionary import Dictionary
 from forecause.forecast.forecaster import ENOUGH_WINDOWS, MANY_INPUTS, ForecasterSettings
 from forecause.forecast.selection import LEARNERS, Plan, Share, learners
-from forecause.networks.settings import TrainedSettings
+from forecause.networks.settings import SeparateSettings, TrainedSettings
 from forecause.regression.screen import ROUNDS, is_wide
 
 TESTS, PRODUCTS, LEARNED = "the tests", "tests of products", "the learners' tests"
+READING = "reading the network"
 
 # Time and memory:
 WORK = {  # operations per target, per input of it, per window of it, and per window and input
@@ -38,6 +39,8 @@ WORK = {  # operations per target, per input of it, per window of it, and per wi
 MOST_TESTED = 50_000  # windows that count in the tests
 COUNTED_STEPS = {"mlp": (5e-4, 9.0), "transformer": (4e-3, 14.0)}  # seconds, times `work`
 TIMED_STEPS = 3
+PASSES, PASSES_PER_TARGET = 10.0, 0.8  # of READ_WINDOWS, after training: relevance, causes, page
+PROBE = 0.15  # processor seconds, in which is seen how busy the machine is
 STEP, OPTIMISER = 4e-4, 1.2  # seconds of a step besides, and times its gradient
 SOLUTIONS = 25  # of the normal equations, to choose a penalty on left-out time
 SCREEN_SHARE = 0.3  # of the speed of products that the screen for very many inputs reaches
@@ -134,7 +137,10 @@ def expected_cost(
             most = settings.training.most_steps(len(windows))
             batches = READ_WINDOWS / settings.training.batch_size
             each = step_seconds(settings, windows, timed=len(tried) == 1)
-            seconds[kind] = each * (max(1, len(settings.sparsity)) * most + 2 * batches)
+            seconds[kind] = each * max(1, len(settings.sparsity)) * most
+            if len(tried) == 1:  # one of several is seldom kept, and then read as quickly as MLPs
+                own = 1 if isinstance(settings, SeparateSettings) else windows.shape[1]
+                seconds[READING] = each * batches * (PASSES + PASSES_PER_TARGET * own)
             if most:  # a network that is used as it is has no steps to cut
                 steps[kind] = most
                 least = settings.training.least_steps(rivals=len(tried) > 1)
@@ -198,6 +204,15 @@ def matmul_speed(size: int = 512, dtype: type[np.floating[Any]] = np.float64) ->
     return 2 * size**3 / best_of(lambda: a @ a, 5)
 
 
+def slowdown() -> float:
+    """Seconds that pass for every processor second: more than 1 where others are at work too."""
+    a = np.random.default_rng(0).random((256, 256))
+    began, used = time.perf_counter(), time.process_time()
+    while time.process_time() - used < PROBE:
+        a @ a
+    return max(1.0, (time.perf_counter() - began) / (time.process_time() - used))
+
+
 def best_of(call: Callable[[], object], times: int) -> float:
     """The least processor seconds of several calls: what others do on the machine counts little."""
     taken = []
@@ -239,11 +254,14 @@ def machine_gb() -> float:
         return float("inf")
 
 
-def plan_for(budget: float, cost: Cost, asked: str | None) -> Plan:
-    """How to keep to `budget` seconds; the kind that is `asked` for by name is never left out."""
+def plan_for(budget: float, cost: Cost, asked: str | None, slowdown: float = 1.0) -> Plan:
+    """How to keep to `budget` seconds; the kind that is `asked` for by name is never left out.
+
+    All takes `slowdown` times as long as on an idle machine.
+    """
     networks = [kind for kind in cost.seconds if kind in cost.steps]
     fixed = sum(cost.seconds[stage] for stage in cost.seconds if stage not in networks)
-    left = budget * (1 - RESERVE)
+    left = budget / slowdown * (1 - RESERVE)
     effort = max(LEAST_EFFORT, min(1.0, left / 2 / fixed))
     left = max(0.0, left - fixed * effort)
     shares: dict[str, Share | None] = {}
@@ -253,7 +271,7 @@ def plan_for(budget: float, cost: Cost, asked: str | None) -> Plan:
         if cost.seconds[kind] <= own:
             left -= cost.seconds[kind] * cost.fits
             continue
-        shares[kind] = share = _share(own, cost, kind, needed=kind == asked)
+        shares[kind] = share = _share(own, cost, kind, kind == asked, slowdown)
         if share is None:
             notes.append(f"no {kind}")
             continue
@@ -266,10 +284,11 @@ def plan_for(budget: float, cost: Cost, asked: str | None) -> Plan:
     return Plan(shares, effort, (kept,) if kept else ())
 
 
-def _share(seconds: float, cost: Cost, kind: str, needed: bool) -> Share | None:
+def _share(seconds: float, cost: Cost, kind: str, needed: bool, slowdown: float) -> Share | None:
     """The steps that fit, of half the width if they are few; None where that is not enough."""
     most = cost.steps[kind]
     steps = int(most * seconds / cost.seconds[kind])
+    seconds *= slowdown
     if steps >= USEFUL_STEPS:
         return Share(seconds, min(steps, most))
     if needed and kind in cost.indivisible:

@@ -17,6 +17,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -201,35 +202,67 @@ def _answers_of_processes(
     retries: int,
     isolation: Isolation | None,
 ) -> Iterator[Answer[Result]]:
-    """The pool: pieces are started in order, those whose worker died once more at the end."""
+    """Pieces are started in order; a pool that breaks down is replaced, and does what is left."""
+    left, deaths, breakdowns = dict.fromkeys(range(len(items))), Counter[int](), 0
+    while left:
+        task = _Task(function, items, processes, retries, isolation, deaths)
+        try:
+            for answer in _answers_of_pool(task, list(left)):
+                del left[answer.number]
+                yield answer
+        except BrokenProcessPool:  # a worker died before the pool knew what it worked on
+            breakdowns += 1
+            if breakdowns > retries + 1:
+                yield from (died(number, breakdowns, "at its start") for number in left)
+                return
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What a pool is asked to do, and how often each piece has killed its worker."""
+
+    function: Callable[[Any], Any]
+    items: Sequence[Any]
+    processes: int
+    retries: int
+    isolation: Isolation | None
+    deaths: Counter[int]
+
+
+def _answers_of_pool(task: _Task, numbers: Sequence[int]) -> Iterator[Answer[Any]]:
+    """Answers of these pieces; those whose worker died are started once more at the end."""
     from pebble import ProcessExpired
 
-    pickled, deaths = pickle.dumps(function), Counter[int]()
-    seconds = isolation.seconds if isolation else None
+    pickled = pickle.dumps(task.function)
+    seconds = task.isolation.seconds if task.isolation else None
     running: dict[Future[bytes], int] = {}
-    with _pool(min(processes, len(items) or 1), isolation) as pool:
+    with _pool(min(task.processes, len(numbers)), task.isolation) as pool:
 
         def start(number: int) -> None:
-            arguments = [pickled, pickle.dumps(items[number])]
-            running[pool.schedule(_perform, args=arguments, timeout=seconds)] = number
+            arguments = [pickled, pickle.dumps(task.items[number])]
+            try:
+                running[pool.schedule(_perform, args=arguments, timeout=seconds)] = number
+            except RuntimeError as error:  # it takes no more
+                raise BrokenProcessPool from error
 
-        for number in range(len(items)):
+        for number in numbers:
             start(number)
         while running:
             ready, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in ready:
                 number = running.pop(future)
                 try:
-                    answer = Answer(number, *pickle.loads(future.result()))
+                    answer: Answer[Any] = Answer(number, *pickle.loads(future.result()))
                 except TimeoutError:
                     late = TimeLimit(f"Piece {number + 1} took longer than {seconds:g} s.")
                     answer = Answer(number, error=late)
                 except ProcessExpired as expired:
-                    deaths[number] += 1
-                    if deaths[number] <= retries:
+                    task.deaths[number] += 1
+                    if task.deaths[number] <= task.retries:
                         start(number)
                         continue
-                    answer = died(number, deaths[number], f"with code {expired.exitcode}")
+                    told = f"with code {expired.exitcode}"
+                    answer = died(number, task.deaths[number], told)
                 yield answer
 
 
