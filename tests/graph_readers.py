@@ -8,7 +8,7 @@ import re
 import networkx as nx
 import numpy as np
 
-from forecause.bounded import text_of
+from forecause.common.bounded import text_of
 from forecause.graph import LaggedGraph
 from forecause.graph.edge_table import CAUSE, edge_table, mirrored
 from forecause.graph.export import FORMULA

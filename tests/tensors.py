@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from forecause.attribute import READOUTS
 from forecause.data.windows import Window, Windows
+from forecause.forecast.attribution import READOUTS
 from forecause.networks.network import Network, NetworkModule, TensorWindow
 
 

@@ -278,7 +278,7 @@ def test_an_output_that_cannot_be_is_refused_before_any_work(
 
 
 def test_no_room_is_said_before_any_work(run, csv, tmp_path, monkeypatch):
-    monkeypatch.setattr("forecause.files.ROOM", 2**70)
+    monkeypatch.setattr("forecause.common.files.ROOM", 2**70)
     monkeypatch.setattr("forecause.resources.fitting.fit_best", None)
     code, _, err = run("discover", csv, "--out", tmp_path / "run", "-q")
     assert code == 2

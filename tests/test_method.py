@@ -3,11 +3,11 @@ import pandas as pd
 import pytest
 
 import forecause as fc
-from forecause.attribute import relevance
 from forecause.config import Config
 from forecause.data import Windows
 from forecause.edges.knowledge import Knowledge
 from forecause.edges.select import global_top_k
+from forecause.forecast.attribution import relevance
 from forecause.networks.settings import DeepTransformer, Transformer
 from forecause.regression import p_values
 from systems import CHAIN_EDGES, chain, edge_set

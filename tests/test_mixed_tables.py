@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 import forecause as fc
-from forecause.attribute import READOUTS, relevance
 from forecause.data import Windows
+from forecause.forecast.attribution import READOUTS, relevance
 from forecause.report.terminal import show_discovery
 from mixed import MIXED_EDGES, mixed
 from systems import edge_set

@@ -1,7 +1,7 @@
 """Do the tests see an error? `python tools/mutants.py --count 100` changes one place of the code at
 a time, runs the tests that reach its line, and lists the changes that no test noticed.
 
-The places are drawn from a seed over `edges`, `regression`, `attribute`, `graph` and `store`. The
+The places are drawn from a seed over `edges`, `regression`, `attribution`, `graph` and `store`. The
 code itself is never touched: the tests import a copy. First all tests are run on the copy as it is,
 where they must pass, and the lines that each reaches are noted; `--remember FILE` keeps the notes.
 """
@@ -24,15 +24,15 @@ from pathlib import Path
 from mutations import ROOT, SAME, SOURCE, Mutant, mutants
 from reached import Chosen, Reached, Tracer
 
-PACKAGES = ("edges", "regression", "attribute", "graph")
+PACKAGES = ("edges", "regression", "forecast/attribution", "graph")
 FILES = [
     *(path for package in PACKAGES for path in sorted((SOURCE / package).rglob("*.py"))),
-    SOURCE / "store.py",
+    SOURCE / "store" / "run_folder.py",
 ]
 TESTS = (  # of these files, and others that reach them
     *PACKAGES,
     *("forecast/input_tests", "test_domains.py", "test_method.py", "test_one_model.py"),
-    *("test_store.py", "test_saved.py", "test_saved_runs.py", "test_bounded.py"),
+    *("store", "common/test_bounded.py"),
 )
 HEAVY = (  # imported once; every trial is a fork
     *("torch", "pandas", "xarray", "scipy.stats", "sklearn.ensemble", "jinja2", "pydantic"),

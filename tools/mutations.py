@@ -55,7 +55,7 @@ SAME = {  # (file, line, change) that does nothing, and why
         "Gt -> GtE",
     ): "a p-value is never the very number of a threshold",
     (
-        "store.py",
+        "store/run_folder.py",
         'return first if len(first) <= 300 else f"{first[:297]}..."',
         "300 -> 301",
     ): "a message may be a letter longer",

@@ -15,8 +15,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from forecause import forecasters
-from forecause._version import __version__
-from forecause.public import looked_up
+from forecause.common.public import looked_up
+from forecause.common.version import __version__
 
 if TYPE_CHECKING:
     from forecause.config import Config as Config
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from forecause.resources.workers import Workers as Workers
     from forecause.simulation import datasets as datasets
     from forecause.simulation import simulate as simulate
-    from forecause.store import load as load
-    from forecause.store import load_graph as load_graph
+    from forecause.store.run_folder import load as load
+    from forecause.store.run_folder import load_graph as load_graph
 
 _HOMES = {
     "CausalDiscovery": "forecause.estimator",
@@ -56,8 +56,8 @@ _HOMES = {
     "datasets": "forecause.simulation",
     "discover": "forecause.method",
     "drivers": "forecause.foreign_drivers",
-    "load": "forecause.store",
-    "load_graph": "forecause.store",
+    "load": "forecause.store.run_folder",
+    "load_graph": "forecause.store.run_folder",
     "read": "forecause.data.tables",
     "score_graph": "forecause.graph.metrics",
     "simulate": "forecause.simulation",

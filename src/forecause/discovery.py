@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pandas as pd
 import xarray as xr
 
+from forecause.common.work_sharing import one_thread
 from forecause.config import (
     ForecasterSpec,
     InstantaneousName,
@@ -31,10 +32,9 @@ from forecause.progress import QUIET, Progress
 from forecause.refine.run import refine
 from forecause.resources.workers import LOCAL, Workers
 from forecause.result import Result
-from forecause.work_sharing import one_thread
 
 if TYPE_CHECKING:
-    from forecause.evaluate import Evaluation, Refit
+    from forecause.effects.evaluate import Evaluation, Refit
     from forecause.report.plots import Plots
 
 # Time and memory:
@@ -218,9 +218,9 @@ class Discovery(Result):
     ) -> Evaluation:
         """How well `forecast` does on rows that it was not fitted to, beside real rivals.
 
-        Runs again on what came before each origin; see forecause.evaluate.
+        Runs again on what came before each origin; see forecause.effects.evaluate.
         """
-        from forecause.evaluate import evaluate
+        from forecause.effects.evaluate import evaluate
         from forecause.method import run_on
 
         return evaluate(
@@ -334,7 +334,7 @@ class Discovery(Result):
         A run of the same settings and data is replaced; anything else that is in the folder is
         an InputError, unless `overwrite` is true.
         """
-        from forecause.store import save
+        from forecause.store.run_folder import save
 
         self._collect_evidence()
         return save(self, Path(folder), overwrite)

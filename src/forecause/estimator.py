@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from forecause.arrays import Array
+from forecause.common.arrays import Array
 from forecause.config import ForecasterName, ForecasterSpec, RuleName, SelectionRule
 from forecause.errors import InputError
 

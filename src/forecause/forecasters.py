@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from forecause.public import looked_up
+from forecause.common.public import looked_up
 
 if TYPE_CHECKING:
     from forecause.forecast.additive import Additive as Additive

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Literal
 from warnings import warn
 
-from forecause.advice import Advice, sentence, with_known_names
+from forecause.common.work_sharing import one_thread
 from forecause.config import (
     Config,
     DataOptions,
@@ -20,6 +20,7 @@ from forecause.config import (
     SeasonName,
     SelectionRule,
 )
+from forecause.config.advice import Advice, sentence, with_known_names
 from forecause.config.thresholds import using
 from forecause.data.panel import Panel
 from forecause.data.summary import DataSummary, source_of
@@ -56,7 +57,6 @@ from forecause.resources.cost import check_memory, expected_cost, plan_for, slow
 from forecause.resources.fitting import fit_all, fit_as_asked, fit_context, is_tested_by_refits
 from forecause.resources.workers import LOCAL, Workers, helping
 from forecause.seasons.course import time_taken_out
-from forecause.work_sharing import one_thread
 
 
 @with_known_names

@@ -8,7 +8,6 @@ import pytest
 import xarray as xr
 
 from fitted import fit_forecaster
-from forecause.attribute import relevance
 from forecause.config import EdgeOptions
 from forecause.config.thresholds import THRESHOLDS
 from forecause.data import Panel, Windows
@@ -23,6 +22,7 @@ from forecause.edges.reading import (
     usual_fdr,
     with_final_fdr,
 )
+from forecause.forecast.attribution import relevance
 from forecause.forecast.input_tests.protocol import (
     InputTests,
     link_q_values,

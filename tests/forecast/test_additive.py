@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
 
-from forecause.attribute.readouts import ATTN_LRP
 from forecause.data import Panel, Windows
 from forecause.data import windows as streams
 from forecause.data.windows import place_knots
 from forecause.forecast.additive import Additive, AdditiveModel
+from forecause.forecast.attribution.readouts import ATTN_LRP
 from forecause.forecast.forecaster import FitData, squared_errors
 from forecause.forecast.linear import Linear, LinearModel
 from forecause.regression.splines import spline_slopes, spline_terms

@@ -10,10 +10,10 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import forecause as fc
-from forecause.attribute import relevance
-from forecause.attribute.readouts import ATTN_LRP
 from forecause.data import Panel, Windows
 from forecause.errors import InputError, MissingExtra
+from forecause.forecast.attribution import relevance
+from forecause.forecast.attribution.readouts import ATTN_LRP
 from forecause.forecast.forecaster import FitData, squared_errors
 from forecause.forecast.input_tests.refits import Refits
 from forecause.networks import chronos

@@ -11,11 +11,11 @@ from sklearn.linear_model import Ridge
 
 import forecause as fc
 from fitted import fit_forecaster
-from forecause.attribute import relevance
-from forecause.attribute.readouts import CP_LRP
 from forecause.config import Config
 from forecause.data import Panel, Windows
 from forecause.errors import InputError
+from forecause.forecast.attribution import relevance
+from forecause.forecast.attribution.readouts import CP_LRP
 from forecause.forecast.forecaster import FitData, squared_errors
 from forecause.networks.network import Network
 from forecause.networks.pretrained import PretrainedModel

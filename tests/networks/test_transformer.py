@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from forecause.attribute.readouts import ATTN_LRP, CP_LRP
+from forecause.forecast.attribution.readouts import ATTN_LRP, CP_LRP
 from forecause.forecast.forecaster import PLAIN, FitData
 from forecause.networks.paper_transformers import DeepTransformerModel
 from forecause.networks.settings import DeepTransformer, Transformer

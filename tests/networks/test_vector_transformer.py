@@ -4,9 +4,9 @@ import pytest
 import torch
 
 import forecause as fc
-from forecause.attribute.readouts import ATTN_LRP
 from forecause.data import Panel, Windows
 from forecause.data.variables import LabelColumns
+from forecause.forecast.attribution.readouts import ATTN_LRP
 from forecause.forecast.forecaster import FitData, squared_errors
 from forecause.forecast.linear import Linear, LinearModel
 from forecause.networks.network import Network, TensorWindow, parameter_count

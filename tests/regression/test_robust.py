@@ -80,8 +80,8 @@ def fits(sample):
 
 def test_the_number_of_threads_changes_no_bit(sample, monkeypatch):
     alone = fits(sample)
-    monkeypatch.setattr("forecause.work_sharing.LARGE", 0.0)
-    monkeypatch.setattr("forecause.work_sharing._Allowed.threads", 3)
+    monkeypatch.setattr("forecause.common.work_sharing.LARGE", 0.0)
+    monkeypatch.setattr("forecause.common.work_sharing._Allowed.threads", 3)
     together = fits(sample)
     for one, other in zip(alone, together, strict=True):
         np.testing.assert_array_equal(one, other)

@@ -133,7 +133,7 @@ def test_a_run_of_other_variables_is_not_compared(tmp_path):
 
 
 def test_a_run_that_kept_no_evidence_still_has_a_page(tmp_path):
-    older = Path(__file__).parent.parent / "saved_runs" / "0.1-labels"
+    older = Path(__file__).parent.parent / "store" / "saved_runs" / "0.1-labels"
     folder = shutil.copytree(older, tmp_path / "run")
     (folder / "report.json").unlink()
     again = fc.load(folder)

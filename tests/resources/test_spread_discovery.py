@@ -10,6 +10,7 @@ import xarray as xr
 
 import errands
 import forecause as fc
+from forecause.common.work_sharing import helped_by, parallel_map
 from forecause.config import Config
 from forecause.data import scratch
 from forecause.errors import InputError
@@ -19,7 +20,6 @@ from forecause.regression import screen
 from forecause.resources import fitting
 from forecause.resources.over_ray import RayHelpers
 from forecause.resources.workers import WorkerDied
-from forecause.work_sharing import helped_by, parallel_map
 
 
 @dataclass

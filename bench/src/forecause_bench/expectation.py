@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from forecause.common.work_sharing import one_thread
 from forecause.config import Config
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows
@@ -26,7 +27,6 @@ from forecause.forecast.selection import specs_tried
 from forecause.method import discover
 from forecause.resources.cost import Cost, expected_cost
 from forecause.simulation import simulate
-from forecause.work_sharing import one_thread
 from forecause_bench.document import Block, Lines, Paragraph, Table, Text, to_markdown
 from forecause_bench.hard_systems import MAX_LAG, VARIABLES, hard
 from forecause_bench.run import describe_machine

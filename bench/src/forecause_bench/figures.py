@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
-from forecause.files import whole_file
+from forecause.common.files import whole_file
 from forecause_bench.aggregate import Column, Results, Row
 from forecause_bench.document import Picture
 from forecause_bench.methods import METHODS

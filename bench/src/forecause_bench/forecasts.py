@@ -28,7 +28,7 @@ import pandas as pd
 from forecause.config import Config
 from forecause.data.panel import Panel
 from forecause.discovery import Discovery
-from forecause.evaluate import rolling_origin, run_forecasts
+from forecause.effects.evaluate import rolling_origin, run_forecasts
 from forecause.forecast.follower import Follower
 from forecause.forecast.forecaster import roll
 from forecause.method import discover, run_on

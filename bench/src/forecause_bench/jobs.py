@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from forecause._version import __version__
+from forecause import __version__
 from forecause.errors import InputError
 from forecause_bench.suite import Suite
 

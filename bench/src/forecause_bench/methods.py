@@ -75,10 +75,10 @@ def _discover(panel: Panel, max_lag: int, seed: int, **settings: Any) -> list[An
 
 def _expected_seconds(panel: Panel, max_lag: int, **settings: Any) -> tuple[float, float]:
     """What `discover` says at the start: at least and at most."""
+    from forecause.common.work_sharing import one_thread
     from forecause.data.windows import Windows
     from forecause.forecast.selection import specs_tried
     from forecause.resources.cost import expected_cost
-    from forecause.work_sharing import one_thread
 
     chosen, windows = Config.of(max_lag=max_lag, **settings), Windows.of(panel, max_lag)
     with one_thread():

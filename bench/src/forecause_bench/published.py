@@ -12,11 +12,11 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
-from forecause.attribute import READOUTS, relevance
 from forecause.config import ForecastOptions
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows
 from forecause.edges.select import global_top_k, top_k, uniform
+from forecause.forecast.attribution import READOUTS, relevance
 from forecause.forecast.forecaster import Forecaster
 from forecause.forecast.selection import FitContext, fit_best
 from forecause.graph import LaggedGraph

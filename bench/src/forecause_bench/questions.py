@@ -13,8 +13,8 @@ from typing import Any
 
 import pandas as pd
 
+from forecause.common.files import write_whole
 from forecause.errors import InputError
-from forecause.files import write_whole
 from forecause.progress import QUIET, Progress
 from forecause_bench.run import describe_machine
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from forecause.common.files import write_whole
 from forecause.errors import InputError
-from forecause.files import write_whole
 from forecause.progress import QUIET, Progress
 from forecause.resources.workers import Workers
 from forecause_bench.aggregate import Results

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from forecause.attribute import relevance
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows
 from forecause.edges.reading import READ_WINDOWS
 from forecause.edges.select import uniform
 from forecause.forecast.additive import Additive
+from forecause.forecast.attribution import relevance
 from forecause.forecast.forecaster import FitData, ForecasterSettings, squared_errors
 from forecause.forecast.linear import Linear
 from forecause.graph.lagged import LaggedGraph

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from forecause._version import __version__
+from forecause import __version__
 from forecause.cli.commands import Commands
 from forecause.cli.ending import (
     Interrupted,
@@ -43,7 +43,7 @@ def root(
     if version:
         typer.echo(f"forecause {__version__}")
         raise typer.Exit
-    from forecause.advice import advising_flags
+    from forecause.config.advice import advising_flags
 
     context.with_resource(advising_flags())
     shared = context.invoked_subcommand in ("discover", "evaluate")

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from forecause.advice import as_flag
 from forecause.config import GROUP_OF, GROUPS, Config, ForecasterSpec, check_names
+from forecause.config.advice import as_flag
 from forecause.errors import InputError
 
 EXAMPLE = "such as --set data.gaps=drop"

@@ -139,8 +139,8 @@ def discover(
     quiet: Quiet = False,
 ) -> None:
     """Find which variable drives which, with which delay. Writes a report."""
+    from forecause.common.files import examine_file
     from forecause.edges.knowledge import read_knowledge
-    from forecause.files import examine_file
     from forecause.method import discover as run
     from forecause.networks.distributed import joined
     from forecause.report import terminal
@@ -230,9 +230,9 @@ def evaluate(
     quiet: Quiet = False,
 ) -> None:
     """Forecast held-out rows, beside VARs, seasonal naive and drift."""
+    from forecause.common.files import examine_file
     from forecause.data.panel import Panel
-    from forecause.evaluate import rolling_origin
-    from forecause.files import examine_file
+    from forecause.effects.evaluate import rolling_origin
     from forecause.method import run_on
     from forecause.networks.distributed import joined
     from forecause.report import terminal

@@ -39,9 +39,9 @@ def response(
     json: AsJson = False,
 ) -> None:
     """The total effect of a variable on all others over time. With 90 % bands."""
-    from forecause.files import examine_file
+    from forecause.common.files import examine_file
     from forecause.report.answers import show_answer
-    from forecause.store import load_run
+    from forecause.store.run_folder import load_run
 
     if out:
         examine_file(out)
@@ -81,9 +81,9 @@ def explain(
     json: AsJson = False,
 ) -> None:
     """What caused an event: the likeliest variables first."""
-    from forecause.files import examine_file
+    from forecause.common.files import examine_file
     from forecause.report.answers import records, show_answer
-    from forecause.store import load_run
+    from forecause.store.run_folder import load_run
 
     for file in filter(None, (out, page)):
         examine_file(file)
@@ -116,9 +116,9 @@ def changed(
     json: AsJson = False,
 ) -> None:
     """Which links vanished, appeared or changed between two periods."""
-    from forecause.files import examine_file
+    from forecause.common.files import examine_file
     from forecause.report.answers import show_answer
-    from forecause.store import load_run
+    from forecause.store.run_folder import load_run
 
     if out:
         examine_file(out)
@@ -131,7 +131,7 @@ def changed(
 
 def _part(text: str) -> Any:
     """A period, a file, or the run in a folder."""
-    from forecause.store import load_run
+    from forecause.store.run_folder import load_run
 
     path = Path(text)
     if path.is_dir():
@@ -141,7 +141,7 @@ def _part(text: str) -> Any:
 
 def _known_graph(path: Path) -> Any:
     """A graph that was saved, or pairs (source, target) from a CSV file."""
-    from forecause.store import load_graph
+    from forecause.store.run_folder import load_graph
 
     return read_pairs(path) if path.suffix.lower() == ".csv" else load_graph(path)
 

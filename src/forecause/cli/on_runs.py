@@ -35,10 +35,10 @@ def report(
     ] = None,
 ) -> None:
     """Write the page of a saved run again. Another run or the truth may stand beside it."""
+    from forecause.common.files import examine_file
     from forecause.errors import InputError
-    from forecause.files import examine_file
     from forecause.graph.lagged import LaggedGraph
-    from forecause.store import PAGE, load_run
+    from forecause.store.run_folder import PAGE, load_run
 
     if out:
         examine_file(out)
@@ -74,7 +74,7 @@ def effect(
     """
     from forecause.effects.answering import columns_of
     from forecause.report import terminal
-    from forecause.store import load_run
+    from forecause.store.run_folder import load_run
 
     found = load_run(folder)
     edges = found.graph.edges
@@ -106,12 +106,12 @@ def forecast(
     json: AsJson = False,
 ) -> None:
     """What comes next, with 80 and 95 % bands. With --hold or --push, what would come."""
+    from forecause.common.files import examine_file
     from forecause.effects.actions import Push
     from forecause.effects.futures import bands
     from forecause.errors import InputError
-    from forecause.files import examine_file
     from forecause.report import terminal
-    from forecause.store import load_run
+    from forecause.store.run_folder import load_run
 
     if out:
         examine_file(out)
@@ -164,10 +164,10 @@ def refine(
     quiet: Quiet = False,
 ) -> None:
     """Look for hidden common causes, or effects within a row."""
+    from forecause.common.files import examine_output
     from forecause.errors import InputError
-    from forecause.files import examine_output
     from forecause.report import terminal
-    from forecause.store import load_run, occupant
+    from forecause.store.run_folder import load_run, occupant
 
     run = load_run(folder)
     target = out or folder.with_name(f"{folder.name}-refined")
@@ -203,9 +203,9 @@ def power(
     quiet: Quiet = False,
 ) -> None:
     """Tell which edges can be found in such data. Simulates from a run, and discovers again."""
-    from forecause.files import examine_output
+    from forecause.common.files import examine_output
     from forecause.report import terminal
-    from forecause.store import load_run
+    from forecause.store.run_folder import load_run
 
     found = load_run(folder)
     examine_output(folder)
@@ -223,7 +223,7 @@ def score(
     """Compare a graph with the true one, by every metric."""
     from forecause.graph.metrics import score_graph
     from forecause.report import terminal
-    from forecause.store import load_graph
+    from forecause.store.run_folder import load_graph
 
     metrics = score_graph(load_graph(predicted), load_graph(truth))
     if json:

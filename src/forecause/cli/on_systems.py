@@ -19,8 +19,8 @@ def demo(
     quiet: Quiet = False,
 ) -> None:
     """Simulate a system with a known graph, discover it and compare."""
+    from forecause.common.files import examine_output
     from forecause.errors import InputError
-    from forecause.files import examine_output
     from forecause.graph.metrics import score_graph
     from forecause.method import discover as run
     from forecause.report import terminal
@@ -74,7 +74,7 @@ def simulate(
     seed: Seed = 0,
 ) -> None:
     """Simulate a random system and write its data and its true graph."""
-    from forecause.files import examine_output
+    from forecause.common.files import examine_output
     from forecause.simulation import simulate as run
 
     examine_output(out)

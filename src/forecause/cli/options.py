@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forecause.advice import split_by_comma
 from forecause.cli.ending import under_torchrun
 from forecause.config import ForecasterName
+from forecause.config.advice import split_by_comma
 from forecause.errors import InputError
 
 if TYPE_CHECKING:

@@ -57,8 +57,8 @@ class Output:
         cls, out: Path | None, data: Sequence[Path], config: Config, force: bool = False
     ) -> Output:
         """The folder asked for, or one named after the data that is free or holds the same run."""
+        from forecause.common.files import examine_output
         from forecause.errors import InputError
-        from forecause.files import examine_output
 
         if out is not None:
             examine_output(out)
@@ -72,7 +72,7 @@ class Output:
 
     def save(self, found: Discovery) -> Path:
         """Write the run; if somebody took the folder meanwhile, beside it: work is never lost."""
-        from forecause.store import FolderTaken
+        from forecause.store.run_folder import FolderTaken
 
         with signals_held():
             try:
@@ -85,7 +85,7 @@ class Output:
 
 def write_table(table: pd.DataFrame, path: Path) -> None:
     """A table as CSV, whole or not at all; text that a spreadsheet would run is marked as text."""
-    from forecause.files import save_text
+    from forecause.common.files import save_text
     from forecause.graph.export import no_formula
 
     def marked(cell: Any) -> Any:
@@ -120,7 +120,7 @@ def _held(folder: Path, config: Config, data: Sequence[Path]) -> str | None:
     """What the folder holds besides the same run; the data is read if all else is the same."""
     from forecause.cli.options import one_or_all
     from forecause.data.panel import Panel
-    from forecause.store import held_by_other
+    from forecause.store.run_folder import held_by_other
 
     held = held_by_other(folder, config)
     if held or not folder.is_dir() or not any(folder.iterdir()):

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from forecause.advice import Advice
-from forecause.arrays import Array
+from forecause.common.arrays import Array
+from forecause.config.advice import Advice
 from forecause.config.thresholds import thresholds
 from forecause.data.variables import Label
 from forecause.errors import InputError

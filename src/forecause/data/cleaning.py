@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from forecause.advice import Advice
+from forecause.config.advice import Advice
 from forecause.config.thresholds import thresholds
 from forecause.data.cells import Missing, NotNumbers, absent_cells, numbers
 from forecause.data.findings import SMALLEST, Change, Problems, column_ranges, counted

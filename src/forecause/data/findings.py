@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from forecause.advice import Advice, sentence
+from forecause.config.advice import Advice, sentence
 from forecause.data.scratch import chunks
 from forecause.errors import InputError, MissingExtra
 

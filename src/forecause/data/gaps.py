@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from forecause.arrays import Array, Index, Mask
+from forecause.common.arrays import Array, Index, Mask
 from forecause.config.thresholds import thresholds
 from forecause.data.scratch import copied, pieces
 from forecause.regression.least_squares import precision, ridge

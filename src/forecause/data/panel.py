@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
-from forecause.advice import refuse_unknown
+from forecause.config.advice import refuse_unknown
 from forecause.config.options import ReadingOptions, normalised
 from forecause.data.findings import Change, check_shape, check_values
 from forecause.data.scratch import chunks, joined, pieces

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from forecause.advice import Advice
+from forecause.config.advice import Advice
 from forecause.config.options import ReadingOptions
 from forecause.config.spec import HowName
 from forecause.data.cells import LabelColumn, coded, known_labels, read_labels

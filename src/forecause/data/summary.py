@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from forecause.common.views import card
 from forecause.data.findings import counted
 from forecause.data.panel import Panel
 from forecause.data.variables import Label, Variables
 from forecause.data.windows import Window, Windows
 from forecause.errors import InputError
-from forecause.views import card
 
 if TYPE_CHECKING:
     from forecause.seasons.course import TimeCourse

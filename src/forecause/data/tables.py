@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from forecause.advice import Advice, with_known_names
+from forecause.config.advice import Advice, with_known_names
 from forecause.config.options import ReadingOptions
 from forecause.config.spec import GapsName, HowName
 from forecause.data.cells import known_labels, level_text

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from forecause.advice import Advice
+from forecause.config.advice import Advice
 from forecause.config.thresholds import thresholds
 from forecause.data.cells import as_objects
 from forecause.data.findings import Change, counted

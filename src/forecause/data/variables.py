@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt
 
-from forecause.bounded import Count
+from forecause.common.bounded import Count
 from forecause.config.thresholds import thresholds
 from forecause.graph.axes import by_lag, by_step
 

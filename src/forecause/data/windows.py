@@ -15,6 +15,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from forecause.common.work_sharing import parallel_map
 from forecause.config.thresholds import thresholds
 from forecause.data.panel import Panel, Scale, StandardTable, follow, is_mapped
 from forecause.data.sources.parquet import origin_of
@@ -22,7 +23,6 @@ from forecause.data.variables import Inputs
 from forecause.errors import InputError
 from forecause.regression.moments import BATCH, Batch, Moments
 from forecause.regression.sample import BLOCKS, Sample
-from forecause.work_sharing import parallel_map
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]

@@ -8,9 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
-from forecause.arrays import Array, Floats, Index
-from forecause.attribute.readouts import VariableRelevance
+from forecause.common.arrays import Array, Floats, Index
 from forecause.data.variables import LabelColumns, Variables
+from forecause.forecast.attribution.readouts import VariableRelevance
 from forecause.forecast.forecaster import Forecaster
 from forecause.graph.axes import by_lag
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from forecause.advice import Advice, hint
-from forecause.arrays import Array
+from forecause.common.arrays import Array
+from forecause.config.advice import Advice, hint
 from forecause.config.thresholds import DiagnosisThresholds
 from forecause.diagnostics.examined import MOST_WINDOWS, Examined, by_size, named, of_variables
 from forecause.diagnostics.finding import Finding, Links, into, listed, strongest

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri, pdtrc
 
-from forecause.advice import Advice, hint
-from forecause.arrays import Array, Index, Mask
+from forecause.common.arrays import Array, Index, Mask
+from forecause.config.advice import Advice, hint
 from forecause.data.windows import moments_of
 from forecause.diagnostics.examined import Examined, by_size, named
 from forecause.diagnostics.finding import Finding, between, listed, strongest, within

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from forecause.arrays import Array, Mask
+from forecause.common.arrays import Array, Mask
 from forecause.config.thresholds import DiagnosisThresholds
 from forecause.data.variables import Variables
 from forecause.data.windows import Window, Windows

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 import pandas as pd
 
-from forecause.advice import Advice, sentence
+from forecause.config.advice import Advice, sentence
 from forecause.forecast.causal import Causal
 from forecause.graph.edge_table import between_variables
 from forecause.graph.lagged import LaggedGraph

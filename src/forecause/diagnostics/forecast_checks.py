@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from forecause.advice import Advice, hint
+from forecause.common.work_sharing import shared
+from forecause.config.advice import Advice, hint
 from forecause.diagnostics.examined import Examined, by_size, named
 from forecause.diagnostics.finding import Finding, Links, into, listed, strongest
 from forecause.forecast.comparison import chosen_losses, over_mean
 from forecause.graph.edge_table import between_variables, edge_keys
 from forecause.regression.residuals import Residuals
-from forecause.work_sharing import shared
 
 TRY_MORE_ROWS = hint("try more rows")
 LONGER_WINDOW = Advice("max_lag", words="a longer lag window")

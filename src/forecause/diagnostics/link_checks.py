@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from forecause.advice import Advice, hint
-from forecause.arrays import Index, Mask
+from forecause.common.arrays import Index, Mask
+from forecause.config.advice import Advice, hint
 from forecause.diagnostics.driver_checks import EVENT_COLUMN, REMEDIES
 from forecause.diagnostics.examined import Examined
 from forecause.diagnostics.finding import Finding, Links, listed

@@ -17,8 +17,9 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from forecause.arrays import Array, Floats, Index
-from forecause.bounded import is_whole
+from forecause.common.arrays import Array, Floats, Index
+from forecause.common.bounded import is_whole
+from forecause.common.views import card
 from forecause.config.thresholds import thresholds
 from forecause.data.panel import Panel
 from forecause.data.summary import DataSummary
@@ -30,7 +31,6 @@ from forecause.graph.axes import by_step
 from forecause.graph.lagged import LaggedGraph
 from forecause.progress import QUIET, Progress
 from forecause.resources.workers import LOCAL, Workers, gather
-from forecause.views import card
 
 BINS = (0.0, 0.025, 0.05, 0.1, 0.2, 0.4, np.inf)  # strengths, in sd of effect per sd of cause
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from forecause.arrays import Array, Index
+from forecause.common.arrays import Array, Index
 from forecause.config.thresholds import thresholds
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows, batches_of, moments_of

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import fdtrc, stdtr
 
-from forecause.advice import Advice, hint
-from forecause.arrays import Array, Index, Mask
+from forecause.common.arrays import Array, Index, Mask
+from forecause.config.advice import Advice, hint
 from forecause.config.thresholds import DiagnosisThresholds, thresholds
 from forecause.data.windows import Windows, batches_of, moments_of
 from forecause.diagnostics.examined import Examined

@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
+from forecause.common.work_sharing import shared
 from forecause.config.thresholds import thresholds
 from forecause.data.variables import Variables
 from forecause.data.windows import Windows
@@ -30,7 +31,6 @@ from forecause.regression.least_squares import KnownFeatures
 from forecause.regression.residuals import Residuals
 from forecause.regression.robust import wald_p_values
 from forecause.regression.splines import curve_features
-from forecause.work_sharing import shared
 
 # Time and memory:
 MOST_AVERAGED_ROWS = 50_000  # of a table; averages of a longer one take too long

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from forecause.bounded import read_file
+from forecause.common.bounded import read_file
 from forecause.config import EdgeOptions, rule_texts
 from forecause.edges.select import check_k
 from forecause.errors import InputError

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import xarray as xr
 
-from forecause.arrays import Array, Index, Mask
-from forecause.attribute import cross_fitted, relevance
+from forecause.common.arrays import Array, Index, Mask
 from forecause.config import EdgeOptions
 from forecause.config.thresholds import thresholds
 from forecause.data.variables import Variables
@@ -21,6 +20,7 @@ from forecause.data.windows import Windows
 from forecause.edges import select as rules
 from forecause.edges.certainty import certainty
 from forecause.edges.knowledge import Candidates, with_required
+from forecause.forecast.attribution import cross_fitted, relevance
 from forecause.forecast.forecaster import Forecaster
 from forecause.forecast.input_tests.kept import kept_tests, untested_rule_tests
 from forecause.forecast.input_tests.protocol import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from forecause.arrays import Array
+from forecause.common.arrays import Array
 from forecause.config.thresholds import thresholds
 from forecause.errors import InputError
 

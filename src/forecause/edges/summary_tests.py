@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from forecause.arrays import Array, Index
+from forecause.common.arrays import Array, Index
 from forecause.config.thresholds import thresholds
 from forecause.data.windows import Windows, inputs_of
 from forecause.forecast.forecaster import MANY_INPUTS

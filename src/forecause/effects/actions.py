@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from forecause.arrays import Array, Single
+from forecause.common.arrays import Array, Single
 from forecause.data.findings import column_ranges
 from forecause.effects.answering import (
     FARTHEST,

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from forecause.arrays import Array, Single
-from forecause.bounded import is_whole
+from forecause.common.arrays import Array, Single
+from forecause.common.bounded import is_whole
 from forecause.config.thresholds import thresholds
 from forecause.data.windows import Windows
 from forecause.diagnostics.power import noise_sd

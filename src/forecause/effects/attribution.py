@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from forecause.attribute.over_time import attribution_over_time
 from forecause.data.panel import Panel, Scale
 from forecause.data.windows import Windows
 from forecause.effects.answering import Models
 from forecause.errors import InputError
+from forecause.forecast.attribution.over_time import attribution_over_time
 from forecause.progress import QUIET, Progress
 from forecause.result import Result
 

@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr, stdtr
 
-from forecause.arrays import Array
+from forecause.common.arrays import Array
+from forecause.common.views import card
 from forecause.config.thresholds import thresholds
 from forecause.data.panel import Panel
 from forecause.data.summary import sampling_text, timing
@@ -28,7 +29,6 @@ from forecause.graph.lagged import LaggedGraph
 from forecause.regression.p_values import adjusted_p_values
 from forecause.regression.robust import hc3_fit
 from forecause.result import Result
-from forecause.views import card
 
 # Time and memory:
 MOST_WINDOWS = 50_000  # of a period

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecause.arrays import Array, Mask
+from forecause.common.arrays import Array, Mask
 from forecause.config.thresholds import thresholds
 from forecause.regression.robust import hc3_fit
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from forecause.arrays import Array, Floats
+from forecause.common.arrays import Array, Floats
+from forecause.common.views import card, figure
 from forecause.data.panel import Scale
 from forecause.effects.answering import (
     CAVEAT,
@@ -24,7 +25,6 @@ from forecause.effects.answering import (
 from forecause.effects.intervals import COLUMNS, LEVEL, UNKNOWN, Interval, average_effect
 from forecause.effects.levels import LevelChange, level_effect
 from forecause.result import Result
-from forecause.views import card, figure
 
 
 @dataclass(frozen=True, eq=False)

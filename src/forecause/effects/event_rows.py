@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from forecause.arrays import Array, Index, Mask
+from forecause.common.arrays import Array, Index, Mask
 from forecause.config.thresholds import thresholds
 from forecause.data.panel import Panel
 from forecause.data.tables import plain_rows

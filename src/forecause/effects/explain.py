@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from forecause.arrays import Array, Index, Mask
+from forecause.common.arrays import Array, Index, Mask
+from forecause.common.views import card
 from forecause.config.thresholds import thresholds
 from forecause.data.windows import past_and_targets
 from forecause.effects.answering import variable_place
@@ -32,7 +33,6 @@ from forecause.forecast.refit import Causes
 from forecause.graph.edge_table import edge_keys
 from forecause.graph.lagged import LaggedGraph
 from forecause.result import Result
-from forecause.views import card
 
 # Looks:
 SHOWN = 5  # variables in a picture

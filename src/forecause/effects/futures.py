@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from forecause.arrays import Array, Index, Single
+from forecause.common.arrays import Array, Index, Single
 from forecause.data.summary import rows_to_come
 from forecause.effects.actions import Action, Push, action_of, outside
 from forecause.effects.answering import (

@@ -24,7 +24,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri, stdtrit
 
-from forecause.arrays import Array
+from forecause.common.arrays import Array
+from forecause.common.work_sharing import in_blocks, parallel_map
 from forecause.config.thresholds import thresholds
 from forecause.data.windows import Window, Windows
 from forecause.graph.edge_table import edge_keys
@@ -33,7 +34,6 @@ from forecause.regression.least_squares import damped, precision
 from forecause.regression.residuals import product_t_values
 from forecause.regression.robust import hc3_terms
 from forecause.regression.splines import spline_slopes, spline_terms
-from forecause.work_sharing import in_blocks, parallel_map
 
 COLUMNS = ("change", "change_low", "change_high")
 

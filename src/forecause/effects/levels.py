@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
-from forecause.arrays import Array, Mask, Single
+from forecause.common.arrays import Array, Mask, Single
 from forecause.data.panel import Scale
 from forecause.data.variables import Variables
 from forecause.data.windows import Windows, past_and_targets

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from forecause.arrays import Floats, Mask
+from forecause.common.arrays import Floats, Mask
 from forecause.data.panel import Panel
 from forecause.errors import InputError
 from forecause.result import Result

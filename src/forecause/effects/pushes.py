@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecause.arrays import Array, Floats, Index, Mask, Single
+from forecause.common.arrays import Array, Floats, Index, Mask, Single
 from forecause.effects.answering import FARTHEST, noise_of
 from forecause.effects.levels import LevelChange
 from forecause.forecast.forecaster import Forecaster, roll

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from forecause.arrays import Array, Mask
+from forecause.common.arrays import Array, Mask
+from forecause.common.views import card, figure
 from forecause.data.summary import Timing, delay_text
 from forecause.data.windows import Windows, past_and_targets
 from forecause.effects.answering import (
@@ -37,7 +38,6 @@ from forecause.effects.pushes import Raise, cases_of, recursion
 from forecause.errors import InputError
 from forecause.forecast.forecaster import Forecaster
 from forecause.result import Result
-from forecause.views import card, figure
 
 # Time and memory:
 DRAWS = 300  # of coefficients, for the bands

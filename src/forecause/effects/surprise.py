@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtrc, log_ndtr, stdtr
 
-from forecause.arrays import Array, Mask
+from forecause.common.arrays import Array, Mask
 from forecause.config.thresholds import thresholds
 from forecause.regression.least_squares import ridge
 from forecause.regression.sample import stretches

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from forecause.arrays import Floats, Index
+from forecause.common.arrays import Floats, Index
 from forecause.data.windows import moments_by_block, place_knots
 from forecause.forecast.forecaster import PLAIN, FitData, Forecaster, ForecasterSettings, Rules
 from forecause.forecast.input_tests.closed_form import closed_form_tests

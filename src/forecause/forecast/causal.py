@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 from pydantic import Field
 
-from forecause.arrays import Array, Index, Mask, Single
+from forecause.common.arrays import Array, Index, Mask, Single
 from forecause.forecast.forecaster import Forecaster
 from forecause.forecast.means import Blend  # noqa: F401  (what a saved run may hold)
 from forecause.forecast.members import (

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from forecause.arrays import Array, Index, Mask
+from forecause.common.arrays import Array, Index, Mask
 from forecause.config import ForecasterSpec, ForecastOptions
 from forecause.config.thresholds import thresholds
 from forecause.data.windows import Windows

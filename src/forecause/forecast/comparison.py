@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from forecause.arrays import Array, Floats
+from forecause.common.arrays import Array, Floats
 from forecause.config.thresholds import thresholds
 from forecause.data.windows import Window, Windows
 from forecause.forecast.forecaster import Forecaster, over_windows, squared_errors

@@ -11,7 +11,7 @@ from typing import ClassVar, get_args
 
 import numpy as np
 
-from forecause.arrays import Floats, Index, Single
+from forecause.common.arrays import Floats, Index, Single
 from forecause.config import PLAIN_READOUTS
 from forecause.config.thresholds import THRESHOLDS
 from forecause.forecast.dictionary_search import (

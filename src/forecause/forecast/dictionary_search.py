@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from forecause.arrays import Array, Index, Mask
+from forecause.common.arrays import Array, Index, Mask
 from forecause.config.thresholds import thresholds
 from forecause.forecast.input_tests.projected_covariance import Predictor
 from forecause.regression import scan

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from forecause.arrays import Array, Index
+from forecause.common.arrays import Array, Index
 from forecause.data.panel import Panel
 from forecause.forecast.linear import Linear
 from forecause.forecast.refit import ridge_by_blocks

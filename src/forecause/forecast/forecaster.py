@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from forecause.advice import Advice
-from forecause.arrays import Array, Floats, Index, Mask
+from forecause.common.arrays import Array, Floats, Index, Mask
 from forecause.config import ForecasterSpec
+from forecause.config.advice import Advice
 from forecause.config.thresholds import thresholds
 from forecause.data.variables import LabelColumns
 from forecause.data.windows import Window, Windows

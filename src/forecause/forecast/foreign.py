@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from forecause.arrays import Array, Floats, Index
+from forecause.common.arrays import Array, Floats, Index
 from forecause.config import PLAIN_READOUTS
 from forecause.errors import InputError
 from forecause.forecast.forecaster import PLAIN, FitData, Forecaster, ForecasterSettings, Rules

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from forecause.arrays import Floats
+from forecause.common.arrays import Floats
 from forecause.errors import InputError
 from forecause.forecast.foreign import Adapter, Regressors
 

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from forecause.arrays import Array
+from forecause.common.arrays import Array
 from forecause.config import ForecastOptions
 from forecause.config.thresholds import thresholds
 from forecause.data.windows import Windows

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from forecause.arrays import Array, Mask
+from forecause.common.arrays import Array, Mask
 from forecause.data.windows import Windows
 from forecause.forecast.refit import Rows
 from forecause.regression.least_squares import largest_variance

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from forecause.arrays import Floats
+from forecause.common.arrays import Floats
 from forecause.data.variables import LEAST_PROBABILITY, LabelColumns
 
 

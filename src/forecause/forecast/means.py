@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from forecause.arrays import Array, Floats, Index
+from forecause.common.arrays import Array, Floats, Index
 from forecause.forecast.forecaster import PLAIN, FitData, Forecaster, ForecasterSettings, Rules
 from forecause.forecast.members import Member, OfMembers, built
 from forecause.regression.least_squares import solved

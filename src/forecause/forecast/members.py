@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import field_validator
 
-from forecause.arrays import Floats, Index, Mask
+from forecause.common.arrays import Floats, Index, Mask
 from forecause.config import EVERY_HEAD, ForecasterSpec, Settings
 from forecause.data.windows import Window
 from forecause.errors import InputError

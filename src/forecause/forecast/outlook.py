@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from forecause.arrays import Array, Index
+from forecause.common.arrays import Array, Index
 from forecause.config.thresholds import thresholds
 
 # Shape of the model:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from forecause.arrays import Array, Floats, Index
+from forecause.common.arrays import Array, Floats, Index
 from forecause.config.thresholds import thresholds
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows

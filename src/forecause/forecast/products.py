@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from forecause.arrays import Array, Floats, Index
+from forecause.common.arrays import Array, Floats, Index
 from forecause.data.windows import Windows, place_knots
 from forecause.forecast.forecaster import (
     ENOUGH_WINDOWS,

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from forecause.arrays import Array, Index, Mask, Single
+from forecause.common.arrays import Array, Index, Mask, Single
+from forecause.common.work_sharing import shared
 from forecause.config.thresholds import thresholds
 from forecause.data.variables import Variables
 from forecause.data.windows import MOST_NUMBERS, Windows, past_and_targets
@@ -28,7 +29,6 @@ from forecause.regression.moments import Moments, lowest, with_intercept
 from forecause.regression.p_values import clearly_better
 from forecause.regression.sample import BLOCKS, stretches
 from forecause.regression.splines import spline_terms
-from forecause.work_sharing import shared
 
 LEAST_ROWS = 2 * BLOCKS  # with fewer observed values a target is its mean
 

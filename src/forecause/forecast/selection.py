@@ -9,7 +9,8 @@ from functools import cached_property, partial
 import numpy as np
 import pandas as pd
 
-from forecause.arrays import Array, Floats, Index, Mask, Single
+from forecause.common.arrays import Array, Floats, Index, Mask, Single
+from forecause.common.work_sharing import parallel_map
 from forecause.config import ForecasterSpec, ForecastOptions
 from forecause.config.thresholds import thresholds
 from forecause.data.windows import Windows
@@ -31,7 +32,6 @@ from forecause.progress import QUIET, Progress
 from forecause.regression import scan
 from forecause.regression.least_squares import KnownFeatures
 from forecause.regression.splines import Splines
-from forecause.work_sharing import parallel_map
 
 # Time and memory:
 MOST_CURVED = 1000  # inputs; with more the additive model's curves are too many

@@ -14,7 +14,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from forecause.arrays import Array, Floats, Index, Mask
+from forecause.common.arrays import Array, Floats, Index, Mask
+from forecause.common.work_sharing import parallel_map
 from forecause.config import PLAIN_READOUTS
 from forecause.forecast.forecaster import (
     ENOUGH_WINDOWS,
@@ -27,7 +28,6 @@ from forecause.forecast.forecaster import (
 )
 from forecause.forecast.input_tests.projected_covariance import Predictor
 from forecause.forecast.members import by_domain
-from forecause.work_sharing import parallel_map
 
 # Shape of the model:
 RATE = 0.15

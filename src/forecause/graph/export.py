@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from forecause.bounded import check_candidates
+from forecause.common.bounded import check_candidates
+from forecause.common.files import save_text
 from forecause.errors import InputError
-from forecause.files import save_text
 from forecause.graph.edge_table import CAUSE, Cell, edge_records, mirrored
 from forecause.graph.lagged import LaggedGraph
 

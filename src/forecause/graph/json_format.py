@@ -12,9 +12,9 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
-from forecause.bounded import check_candidates, parse_json, text_of
+from forecause.common.bounded import check_candidates, parse_json, text_of
+from forecause.common.files import save_text
 from forecause.errors import InputError
-from forecause.files import save_text
 from forecause.graph.axes import AXES
 from forecause.graph.edge_table import EDGE_COLUMNS, edge_records, edge_table
 from forecause.graph.lagged import LaggedGraph

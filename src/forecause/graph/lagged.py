@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from forecause.bounded import check_candidates
+from forecause.common.bounded import check_candidates
+from forecause.common.views import card, figure
 from forecause.errors import InputError
 from forecause.graph.axes import AXES, empty_scores
 from forecause.graph.edge_table import (
@@ -24,7 +25,6 @@ from forecause.graph.edge_table import (
     plain_cells,
     plain_column,
 )
-from forecause.views import card, figure
 
 EDGE = ["source", "target", "lag"]
 EVERYWHERE = "all"

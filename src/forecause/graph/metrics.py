@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from forecause.bounded import check_candidates
+from forecause.common.bounded import check_candidates
 from forecause.errors import InputError
 from forecause.graph.axes import AXES
 from forecause.graph.edge_table import CAUSAL, WITHOUT_DIRECTION, marks_of

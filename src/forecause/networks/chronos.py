@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from forecause.advice import Advice
+from forecause.config.advice import Advice
 from forecause.config.spec import NotFetched, may_fetch
 from forecause.errors import InputError, MissingExtra
 from forecause.forecast.forecaster import PLAIN, Rules

@@ -19,7 +19,7 @@ from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from forecause.arrays import Index
+from forecause.common.arrays import Index
 from forecause.errors import ForecauseError, InputError, TrainingError
 
 if TYPE_CHECKING:  # a process that trains alone does not wait for torch

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from forecause.arrays import Floats
+from forecause.common.arrays import Floats
 from forecause.errors import InputError
 from forecause.forecast.foreign import Adapter
 from forecause.networks.network import seeded

@@ -15,7 +15,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from forecause.arrays import Array, Floats, Index, Mask
+from forecause.common.arrays import Array, Floats, Index, Mask
+from forecause.common.work_sharing import limit_loaded_torch
 from forecause.data.windows import Window, Windows
 from forecause.errors import InputError
 from forecause.forecast.forecaster import (
@@ -28,7 +29,6 @@ from forecause.forecast.forecaster import (
     Rules,
 )
 from forecause.networks.heads import LIKELIHOODS, Labelled, Likelihood
-from forecause.work_sharing import limit_loaded_torch
 
 limit_loaded_torch()
 

@@ -18,13 +18,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from forecause.arrays import Index
+from forecause.common.arrays import Index
+from forecause.common.work_sharing import LARGE, helped, parallel_map, shared
 from forecause.forecast.forecaster import FitData, KnownErrors
 from forecause.networks import distributed
 from forecause.networks.network import NetworkModule, TensorWindow, over_windows
 from forecause.networks.settings import TARGETS_TOGETHER
 from forecause.regression.p_values import clearly_better
-from forecause.work_sharing import LARGE, helped, parallel_map, shared
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

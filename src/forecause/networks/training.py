@@ -12,7 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from forecause.advice import Advice
+from forecause.common.work_sharing import threads_for
+from forecause.config.advice import Advice
 from forecause.config.thresholds import thresholds
 from forecause.data.windows import Window, Windows
 from forecause.errors import InputError, TrainingError
@@ -23,7 +24,6 @@ from forecause.networks.network import NetworkModule, TensorWindow, over_windows
 from forecause.networks.settings import TrainedSettings, TrainingSettings
 from forecause.networks.several_trainings import Penalty, learn_sparsely, train_by_blocks
 from forecause.regression.p_values import clearly_better
-from forecause.work_sharing import threads_for
 
 # Time and memory:
 SMALL_STEP = 20_000_000  # work of a batch below which one thread is fastest

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecause.arrays import Array, Index, Mask
+from forecause.common.arrays import Array, Index, Mask
 from forecause.config.thresholds import thresholds
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows, batches_of, moments_of

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from forecause.arrays import Array, Mask
+from forecause.common.arrays import Array, Mask
 from forecause.config.thresholds import thresholds
 from forecause.data import Panel
 from forecause.errors import InputError

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from forecause.arrays import Array, Mask
+from forecause.common.arrays import Array, Mask
 from forecause.config.thresholds import thresholds
 from forecause.data.panel import Panel
 from forecause.edges.knowledge import Knowledge

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from forecause.arrays import Floats, Mask
+from forecause.common.arrays import Floats, Mask
 from forecause.data import Panel
 from forecause.edges.knowledge import Knowledge, Required, with_required
 from forecause.errors import InputError

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from forecause.arrays import Floats
+from forecause.common.arrays import Floats
 from forecause.config.thresholds import thresholds
 from forecause.data import Panel
 from forecause.errors import InputError, MissingExtra

@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import fdtrc
 
-from forecause.advice import Advice
+from forecause.common.work_sharing import shared
+from forecause.config.advice import Advice
 from forecause.errors import InputError
 from forecause.regression.least_squares import positive_inverse, positive_solve, wald
-from forecause.work_sharing import shared
 
 # Time and memory:
 BATCH = 4096

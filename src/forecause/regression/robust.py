@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv, fdtrc
 
+from forecause.common.work_sharing import shared
 from forecause.regression.least_squares import pseudo_inverse, solve_many, wald
 from forecause.regression.moments import BATCH, Batch, Moments, with_intercept
 from forecause.regression.sample import Design, Sample, pieces
-from forecause.work_sharing import shared
 
 # Time and memory:
 NUMBERS = 8_000_000  # held at once while products are summed

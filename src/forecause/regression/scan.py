@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
+from forecause.common.work_sharing import shared
 from forecause.config.thresholds import thresholds
 from forecause.regression.atoms import Atom, Factor, Kind, atom_of, atom_values
 from forecause.regression.least_squares import KnownFeatures
-from forecause.work_sharing import shared
 
 Array = npt.NDArray[np.float64]
 Single = npt.NDArray[np.float32]

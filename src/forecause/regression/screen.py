@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from forecause.common.work_sharing import parallel_map
 from forecause.config.thresholds import thresholds
 from forecause.regression.least_squares import solved
 from forecause.regression.moments import Moments
 from forecause.regression.sample import pieces
-from forecause.work_sharing import parallel_map
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]

@@ -16,7 +16,7 @@ from matplotlib.path import Path
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import ScaledTranslation
 
-from forecause.arrays import Array, Mask
+from forecause.common.arrays import Array, Mask
 from forecause.graph.edge_table import edge_records
 from forecause.graph.lagged import LaggedGraph
 from forecause.report.layout import WIDE, positions

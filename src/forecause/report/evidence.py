@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forecause.arrays import Array, Floats, Index
-from forecause.attribute.readouts import VariableRelevance
+from forecause.common.arrays import Array, Floats, Index
 from forecause.data.summary import timing
 from forecause.data.variables import Variables
 from forecause.data.windows import Window, Windows
+from forecause.forecast.attribution.readouts import VariableRelevance
 from forecause.forecast.forecaster import MOST_AT_ONCE, Forecaster
 from forecause.graph.edge_table import edge_keys
 from forecause.graph.lagged import LaggedGraph

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from forecause.arrays import Array, Floats, Index
+from forecause.common.arrays import Array, Floats, Index
 from forecause.data.panel import Panel
 from forecause.data.scratch import is_large
 from forecause.data.windows import Windows

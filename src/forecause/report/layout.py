@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from forecause.arrays import Array, Index
+from forecause.common.arrays import Array, Index
 from forecause.graph.lagged import LaggedGraph
 
 CIRCLE = 14  # up to this many variables a circle reads best

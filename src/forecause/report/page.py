@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, Template
 from markupsafe import Markup, escape
 
-from forecause._version import __version__
-from forecause.bounded import parse_json, text_of
+from forecause.common.bounded import parse_json, text_of
+from forecause.common.files import save_text
+from forecause.common.version import __version__
 from forecause.config.thresholds import Thresholds
 from forecause.data.summary import lag_text, sampling_text
 from forecause.diagnostics.finding import Gravity
 from forecause.errors import InputError
-from forecause.files import save_text
 from forecause.forecast.comparison import chosen_losses, over_mean
 from forecause.graph.lagged import LaggedGraph, links_among
 from forecause.report.content import FORMAT, graph_data, page_data

@@ -93,7 +93,7 @@ class Plots:
 
     def interventions(self, axes: Axes | None = None) -> Axes:
         """Effect of raising an input by one sd against its score, over the run's kept windows."""
-        from forecause.attribute.readouts import VariableRelevance, intervention
+        from forecause.forecast.attribution.readouts import VariableRelevance, intervention
 
         sample, scores = self.run.data.sampled, self.run.scores
         inputs = scores.sizes["source"] * scores.sizes["lag"]

@@ -9,9 +9,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from forecause._version import __version__
-from forecause.advice import call, command, python_value
-from forecause.work_sharing import granted_threads
+from forecause.common.version import __version__
+from forecause.common.work_sharing import granted_threads
+from forecause.config.advice import call, command, python_value
 
 if TYPE_CHECKING:
     from forecause.result import Result

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from forecause.effects.direct_effect import Effect
-    from forecause.evaluate import Evaluation
+    from forecause.effects.evaluate import Evaluation
     from forecause.graph.lagged import LaggedGraph
     from forecause.result import Result
 

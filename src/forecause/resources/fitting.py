@@ -7,7 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
-from forecause.arrays import Index
+from forecause.common.arrays import Index
+from forecause.common.work_sharing import helped, parallel_map
 from forecause.config import Config
 from forecause.config.thresholds import thresholds
 from forecause.data.windows import Windows
@@ -25,7 +26,6 @@ from forecause.networks.settings import (
 )
 from forecause.progress import QUIET, Progress
 from forecause.resources.workers import LOCAL, Workers, gather
-from forecause.work_sharing import helped, parallel_map
 
 
 class Fit(Protocol):

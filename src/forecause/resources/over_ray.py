@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from forecause.common.work_sharing import one_thread
 from forecause.config.thresholds import THRESHOLDS, call_with, thresholds
 from forecause.errors import InputError, MissingExtra
 from forecause.resources.workers import (
@@ -22,7 +23,6 @@ from forecause.resources.workers import (
     died,
     portable,
 )
-from forecause.work_sharing import one_thread
 
 # Time and memory:
 TURN = 0.5  # seconds between two looks at running tasks
@@ -52,7 +52,7 @@ LOCAL = {
 
 
 class RayHelpers:
-    """Does pieces of work as Ray tasks of one processor each; see forecause.work_sharing."""
+    """Does pieces of work as Ray tasks of one processor each; see forecause.common.work_sharing."""
 
     def __init__(self, workers: Workers, retries: int = RETRIES) -> None:
         self.workers, self.retries = workers, retries

@@ -25,9 +25,9 @@ from multiprocessing import connection
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from forecause.common.work_sharing import helped_by
 from forecause.config.thresholds import THRESHOLDS, call_with, thresholds
 from forecause.errors import ForecauseError, InputError
-from forecause.work_sharing import helped_by
 
 # Time and memory:
 RETRIES = 2  # of a piece whose worker died

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from forecause.bounded import Count
+from forecause.common.bounded import Count
 from forecause.regression.splines import spline_terms
 
 # Time and memory:

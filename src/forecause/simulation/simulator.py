@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from forecause.common.files import whole_file
 from forecause.errors import InputError
-from forecause.files import whole_file
 from forecause.graph.lagged import LaggedGraph
 from forecause.simulation.mechanisms import Noise, draw_noise
 from forecause.simulation.structure import SystemSettings, draw_structure, rewired

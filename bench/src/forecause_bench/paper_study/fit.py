@@ -14,8 +14,8 @@ import numpy.typing as npt
 import torch
 from safetensors.numpy import save_file
 
-from forecause.attribute import relevance
 from forecause.data.windows import Window, Windows
+from forecause.forecast.attribution import relevance
 from forecause.forecast.forecaster import Forecaster, squared_errors
 from forecause.graph.axes import by_lag
 from forecause.networks.network import Network

@@ -22,10 +22,10 @@ import torch
 from rich.console import Console
 from scipy.special import expit
 
-from forecause.attribute import relevance
 from forecause.config import ForecastOptions
 from forecause.data.panel import Panel
 from forecause.data.windows import Windows
+from forecause.forecast.attribution import relevance
 from forecause.forecast.selection import FitContext, fit_best
 from forecause.networks.settings import MLP
 from forecause_bench.document import Block, Heading, Lines, Paragraph, Table, Text, to_markdown

@@ -14,9 +14,9 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from forecause.common.files import write_whole
 from forecause.config import Settings
 from forecause.errors import InputError
-from forecause.files import write_whole
 from forecause.networks.pretrained.context import MOST_WINDOWS_TOLD, Context
 from forecause.networks.pretrained.network import (
     WEIGHTS,

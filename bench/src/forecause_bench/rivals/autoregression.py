@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from forecause.arrays import Array, Index
+from forecause.common.arrays import Array, Index
 from forecause.data import Panel, Windows
 from forecause.refine.candidates import LaggedProducts, lagged_values
 from forecause.regression.least_squares import Regression

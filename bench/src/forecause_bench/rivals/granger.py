@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecause.arrays import Array
+from forecause.common.arrays import Array
 from forecause.data import Panel
 from forecause.edges.knowledge import Knowledge
 from forecause.graph import LaggedGraph

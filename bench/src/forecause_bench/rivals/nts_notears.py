@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from forecause.arrays import Array
+from forecause.common.arrays import Array
 from forecause.data import Panel
 from forecause.graph import LaggedGraph
 from forecause.refine.dynotears import cycle_strength, dual_ascent

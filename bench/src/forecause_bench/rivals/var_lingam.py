@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecause.arrays import Array
+from forecause.common.arrays import Array
 from forecause.data import Panel
 from forecause.graph import LaggedGraph
 from forecause.refine.links import graph_of

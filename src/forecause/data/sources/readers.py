@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from forecause.advice import Advice
-from forecause.bounded import check_file
+from forecause.common.bounded import check_file
+from forecause.config.advice import Advice
 from forecause.data.scratch import copied, is_large
 from forecause.data.sources.parquet import parquet_files, read_parquet
 from forecause.data.sources.rawtable import RawTable, from_array, raw_table, reading

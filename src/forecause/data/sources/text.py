@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from forecause.advice import Advice
+from forecause.config.advice import Advice
 from forecause.data.cells import DECIMAL_COMMA, MISSING, WITH_THOUSANDS, numbers_with_thousands
 from forecause.data.sources.rawtable import RawTable, check_names, raw_table
 from forecause.errors import InputError

@@ -14,7 +14,8 @@ from typing import Literal
 
 import numpy as np
 
-from forecause.arrays import Array, Index
+from forecause.common.arrays import Array, Index
+from forecause.common.work_sharing import in_blocks, parallel_map
 from forecause.config.thresholds import thresholds
 from forecause.data.windows import Windows, early_and_late, inputs_of, place_knots
 from forecause.forecast.forecaster import ENOUGH_WINDOWS, MANY_INPUTS
@@ -27,7 +28,6 @@ from forecause.regression.residuals import product_t_values
 from forecause.regression.robust import Wald, batches_of_sample
 from forecause.regression.sample import Design, Sample
 from forecause.regression.screen import is_wide, screened_inputs
-from forecause.work_sharing import in_blocks, parallel_map
 
 # Numerics:
 RIDGE = 1e-4  # of the fits that are compared on held-out windows

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from forecause.arrays import Array, Index, Single
+from forecause.common.arrays import Array, Index, Single
 from forecause.data.variables import Inputs, groups_of
 from forecause.regression.moments import BATCH
 from forecause.regression.sample import Design, Sample

@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import fdtrc
 
-from forecause.arrays import Array, Index, Mask
+from forecause.common.arrays import Array, Index, Mask
 from forecause.config.thresholds import thresholds
 from forecause.data.variables import Inputs
 from forecause.data.windows import MOST_SAMPLED_WINDOWS, Windows, inputs_of, place_knots, sample_of

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from forecause.arrays import Array, Index
+from forecause.common.arrays import Array, Index
 from forecause.config.thresholds import thresholds
 from forecause.data.variables import Inputs, groups_of
 from forecause.data.windows import Windows, inputs_of, moments_of, place_knots

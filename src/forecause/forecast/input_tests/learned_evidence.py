@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import chdtrc
 
-from forecause.arrays import Array, Index, Mask
+from forecause.common.arrays import Array, Index, Mask
+from forecause.common.work_sharing import parallel_map
 from forecause.config.thresholds import thresholds
 from forecause.forecast.dictionary_search import (
     AdditiveModels,
@@ -30,7 +31,6 @@ from forecause.forecast.input_tests.projected_covariance import (
 from forecause.forecast.trees import BoostedTrees, grown, held_out_rows
 from forecause.regression.p_values import cauchy_combination, gain_over_blocks
 from forecause.regression.scan import WAVE_RATES, InputGroups
-from forecause.work_sharing import parallel_map
 
 # Time and memory:
 MOST_WAVE_ROWS = 4000  # that waves are looked for in

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecause.arrays import Array, Index, Mask
+from forecause.common.arrays import Array, Index, Mask
 from forecause.config.thresholds import thresholds
 from forecause.data.windows import Windows
 from forecause.forecast.forecaster import ENOUGH_WINDOWS

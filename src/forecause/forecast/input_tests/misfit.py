@@ -22,7 +22,7 @@ from itertools import combinations
 
 import numpy as np
 
-from forecause.arrays import Array, Index, Mask
+from forecause.common.arrays import Array, Index, Mask
 from forecause.config.thresholds import thresholds
 from forecause.forecast.input_tests.projected_covariance import Fold
 from forecause.regression import scan

@@ -16,12 +16,12 @@ from functools import cached_property, partial
 import numpy as np
 from scipy.special import ndtr
 
-from forecause.arrays import Array, Index, Mask
+from forecause.common.arrays import Array, Index, Mask
+from forecause.common.work_sharing import parallel_map
 from forecause.config.thresholds import thresholds
 from forecause.regression.least_squares import damped, orthonormal_basis, precision, solved
 from forecause.regression.scan import InputGroups
 from forecause.regression.splines import BENDS, Splines
-from forecause.work_sharing import parallel_map
 
 # Shape of the model:
 LIKELY = (1 / 6, 1 / 2, 5 / 6)  # quantiles of what Z leaves open of a candidate

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtri
 
-from forecause.arrays import Array, Floats, Index, Single
+from forecause.common.arrays import Array, Floats, Index, Single
 from forecause.config.thresholds import thresholds
 from forecause.data.windows import Window, Windows, inputs_of
 from forecause.errors import InputError

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from forecause.arrays import Array
+from forecause.common.arrays import Array
 from forecause.regression.least_squares import precision
 from forecause.regression.moments import Moments
 

@@ -14,8 +14,8 @@ from safetensors.torch import save
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
+from forecause.common.files import write_whole
 from forecause.errors import InputError
-from forecause.files import write_whole
 from forecause.networks.pretrained.context import ABOUT, SOLUTIONS, TERMS, Context, terms
 from forecause.networks.settings import ContextSettings
 

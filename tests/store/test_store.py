@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import forecause as fc
-from forecause import files
+from forecause.common import files
 from systems import chain
 
 
@@ -128,7 +128,7 @@ def test_the_report_escapes_names_and_needs_no_network(folder):
 
 
 def test_a_run_of_very_many_candidates_keeps_those_that_stand_out(found, tmp_path, monkeypatch):
-    for module in ("store", "graph.json_format", "report.content"):
+    for module in ("store.run_folder", "graph.json_format", "report.content"):
         monkeypatch.setattr(f"forecause.{module}.MOST_SCORES", 10)
     monkeypatch.setattr("forecause.graph.json_format.KEPT_SCORES", 12)
     folder = found.save(tmp_path / "large")

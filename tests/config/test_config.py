@@ -12,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import forecause as fc
-from forecause import work_sharing
-from forecause.advice import (
+from forecause.cli.configuring import configuration, parse_settings
+from forecause.common import work_sharing
+from forecause.config import OPTION_NAMES, Config, ForecasterSpec, Thresholds
+from forecause.config.advice import (
     MOVED,
     as_flag,
     as_python,
@@ -22,8 +24,6 @@ from forecause.advice import (
     joined_by_comma,
     split_by_comma,
 )
-from forecause.cli.configuring import configuration, parse_settings
-from forecause.config import OPTION_NAMES, Config, ForecasterSpec, Thresholds
 from forecause.config.thresholds import THRESHOLDS, thresholds, using
 from forecause.resources.workers import Workers, gather
 

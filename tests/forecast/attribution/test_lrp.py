@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from forecause.attribute.readouts import ATTN_LRP, BALANCED_LRP, CP_LRP
+from forecause.forecast.attribution.readouts import ATTN_LRP, BALANCED_LRP, CP_LRP
 from forecause.networks.backward import layer_norm
 from forecause.networks.mlp_and_cnn import MLPModel
 from forecause.networks.paper_transformers import DeepTransformerModel, Prior

@@ -3,9 +3,9 @@ import pytest
 import torch
 
 from fitted import fit_forecaster
-from forecause.attribute import cross_fitted, relevance
 from forecause.data import Panel, Windows
 from forecause.errors import InputError
+from forecause.forecast.attribution import cross_fitted, relevance
 from forecause.networks.mlp_and_cnn import MLPModel
 from forecause.networks.network import Network
 from forecause.networks.settings import MLP

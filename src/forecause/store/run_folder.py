@@ -17,15 +17,15 @@ import xarray as xr
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save_file
 
-from forecause import saved
-from forecause._version import __version__
-from forecause.bounded import (
+from forecause.common.bounded import (
     LARGEST_MODEL,
     LARGEST_TEXT,
     check_candidates,
     parse_json,
     read_file,
 )
+from forecause.common.files import current, examine_output, save_text, write_folder
+from forecause.common.version import __version__
 from forecause.config import Config
 from forecause.config.spec import ForecasterSpec, NotFetched, fetching
 from forecause.data.summary import DataSummary
@@ -34,7 +34,6 @@ from forecause.diagnostics.power import Power
 from forecause.diagnostics.regimes import Regimes
 from forecause.discovery import Discovery
 from forecause.errors import InputError
-from forecause.files import current, examine_output, save_text, write_folder
 from forecause.forecast.causal import Causal
 from forecause.forecast.members import rebuilt
 from forecause.graph.axes import labelled_together
@@ -42,6 +41,7 @@ from forecause.graph.json_format import MOST_SCORES, parse_graph
 from forecause.graph.lagged import LaggedGraph
 from forecause.report.page import read_report
 from forecause.seasons.course import TimeCourse
+from forecause.store import schema
 
 ARRAYS = ("mean", "sd", "latest", "sample")  # fields of DataSummary kept with the weights
 RUN, GRAPH, EDGES, MODEL = "run.json", "graph.json", "edges.csv", "model.safetensors"
@@ -59,7 +59,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 def save(discovery: Discovery, folder: Path, overwrite: bool = False) -> Path:
-    """Write the run into `folder`, all files or none; see forecause.files.
+    """Write the run into `folder`, all files or none; see forecause.common.files.
 
     A folder that holds something else, or a run with other settings or data, is left alone unless
     `overwrite` is true; a run of the same settings and data is replaced.
@@ -95,7 +95,7 @@ def held_by_other(folder: Path, config: Config, fingerprint: str | None = None) 
     if not folder.is_dir() or not any(folder.iterdir()):
         return None
     try:
-        run, _ = saved.read(saved.SavedRun, RUN, _content(folder, RUN) or b"")
+        run, _ = schema.read(schema.SavedRun, RUN, _content(folder, RUN) or b"")
     except (OSError, InputError):
         return "holds files, but no forecause run that can be read"
     try:
@@ -132,7 +132,7 @@ def _write(discovery: Discovery, made: Path) -> None:
     if discovery.measured_power:
         _write_json(discovery.measured_power.to_dict(), made / POWER, indent=2)
     hashes = {name: _hash(made / name) for name in HASHED if (made / name).exists()}
-    about = {"format": saved.FORMAT, "version": __version__, "id": uuid4().hex, "files": hashes}
+    about = {"format": schema.FORMAT, "version": __version__, "id": uuid4().hex, "files": hashes}
     _write_json(about | _describe(discovery), made / RUN, indent=2)
 
 
@@ -195,9 +195,11 @@ def load_run(folder: Path, fetch: bool = False) -> Discovery:
             raise _NoRun(f"{_named(folder)} is not a saved run: {missing[0]} is missing.")
         head = _head(contents[RUN])
         version = head.get("version")
-        if head.get("format", saved.FORMAT) != saved.FORMAT:
-            raise _NoRun(f"{_named(folder / RUN)} is not a saved run of the format {saved.FORMAT}.")
-        run, about = saved.read(saved.SavedRun, RUN, contents[RUN])
+        if head.get("format", schema.FORMAT) != schema.FORMAT:
+            raise _NoRun(
+                f"{_named(folder / RUN)} is not a saved run of the format {schema.FORMAT}."
+            )
+        run, about = schema.read(schema.SavedRun, RUN, contents[RUN])
         _check_defined(run.forecaster)
         with fetching(fetch):
             discovery = _restore(contents, run, about)
@@ -218,7 +220,7 @@ class _NoRun(InputError):
     """The folder holds no run that could be damaged."""
 
 
-def _check_defined(forecaster: saved.SavedForecaster) -> None:
+def _check_defined(forecaster: schema.SavedForecaster) -> None:
     """A forecaster of one's own is known once the module that defines it is imported."""
     if forecaster.kind in ForecasterSpec.every():
         return
@@ -348,23 +350,23 @@ def _all_statistics(
 
 
 def _restore(
-    contents: Mapping[str, bytes], run: saved.SavedRun, about: dict[str, Any]
+    contents: Mapping[str, bytes], run: schema.SavedRun, about: dict[str, Any]
 ) -> Discovery:
     for name, digest in run.files.items():
         if name in READ and hashlib.sha256(contents.get(name, b"")).hexdigest() != digest:
             raise InputError(f"{name} does not belong to this {RUN}: it was changed or mixed up")
     tensors = load_arrays(contents[MODEL])
     graph = parse_graph(contents[GRAPH].decode("utf-8"), GRAPH)
-    evidence, shown = saved.SavedEvidence(), dict[str, Any]()  # without, the page is shorter
+    evidence, shown = schema.SavedEvidence(), dict[str, Any]()  # without, the page is shorter
     if EVIDENCE in contents:
-        evidence, shown = saved.read(saved.SavedEvidence, EVIDENCE, contents[EVIDENCE])
+        evidence, shown = schema.read(schema.SavedEvidence, EVIDENCE, contents[EVIDENCE])
     power = None
     if POWER in contents:
-        power = Power.from_dict(saved.read(saved.SavedPower, POWER, contents[POWER])[1])
+        power = Power.from_dict(schema.read(schema.SavedPower, POWER, contents[POWER])[1])
     arrays = {k: v for k, v in tensors.items() if not k.startswith("model.")}
     shape = (len(graph.variables), len(graph.variables), graph.max_lag)
     arrays = _all_statistics(arrays, run.relevance.names, shape)
-    saved.agree(run, graph, arrays, evidence)
+    schema.agree(run, graph, arrays, evidence)
     data = _summary(run.data, arrays)
     named = {name: arrays[f"relevance.{name}"] for name in run.relevance.names}
     nll = about.get("nll", about.get("surprise"))
@@ -372,7 +374,7 @@ def _restore(
     weights = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
     settings = run.forecaster.settings
     forecaster = rebuilt(run.forecaster.kind, forecast_shape, settings, weights)
-    saved.check_forecaster(forecaster, run.data)
+    schema.check_forecaster(forecaster, run.data)
     return Discovery(
         graph=graph,
         relevance=labelled_together(named, graph.variables, run.relevance.attributes),
@@ -389,7 +391,7 @@ def _restore(
     )
 
 
-def _summary(data: saved.SavedData, arrays: dict[str, Any]) -> DataSummary:
+def _summary(data: schema.SavedData, arrays: dict[str, Any]) -> DataSummary:
     kept = dict(data) | {name: arrays[f"data.{name}"] for name in ARRAYS}
     kept["source"] = data.source.model_dump() if data.source else None
     kept["course"] = TimeCourse.from_json(dict(data.course)) if data.course else None

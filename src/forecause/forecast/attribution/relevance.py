@@ -7,10 +7,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import xarray as xr
 
-from forecause.arrays import Array, Floats
-from forecause.attribute.readouts import Readout, VariableRelevance, find_readout, gradient
+from forecause.common.arrays import Array, Floats
 from forecause.data.windows import Window, Windows
 from forecause.errors import InputError
+from forecause.forecast.attribution.readouts import (
+    Readout,
+    VariableRelevance,
+    find_readout,
+    gradient,
+)
 from forecause.forecast.forecaster import Forecaster
 from forecause.graph.axes import by_lag, labelled_together
 from forecause.progress import QUIET, Progress

@@ -10,12 +10,12 @@ from matplotlib.figure import Figure
 
 import forecause as fc
 from fitted import fit_forecaster
-from forecause.attribute import READOUTS, relevance
-from forecause.attribute.over_time import attribution_over_time
 from forecause.data import Panel, Windows
 from forecause.diagnostics.regimes import Regimes
 from forecause.effects.answering import Models
 from forecause.effects.attribution import attribution_of_run
+from forecause.forecast.attribution import READOUTS, relevance
+from forecause.forecast.attribution.over_time import attribution_over_time
 from forecause.networks.mlp_and_cnn import MLPModel
 from forecause.networks.network import Network
 from forecause.networks.settings import MLP, Transformer
@@ -194,7 +194,7 @@ def test_mistakes_are_told(run, asked, message):
 
 
 def test_an_answer_too_large_to_hold_is_refused(linear, chain_windows, monkeypatch):
-    monkeypatch.setattr("forecause.attribute.over_time.MOST_NUMBERS", 1000)
+    monkeypatch.setattr("forecause.forecast.attribution.over_time.MOST_NUMBERS", 1000)
     with pytest.raises(fc.InputError, match="too many to hold; ask for fewer rows, or"):
         attribution_over_time(linear, chain_windows, "a")
     assert attribution_over_time(linear, chain_windows, "a", bins=100).sizes["time"] == 100

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from forecause.attribute import READOUTS
 from forecause.errors import InputError
+from forecause.forecast.attribution import READOUTS
 from forecause.forecast.linear import Linear, LinearModel
 from forecause.networks.paper_transformers import DeepTransformerModel
 from forecause.networks.settings import DeepTransformer, Transformer

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from forecause.arrays import Floats, Index
-from forecause.attribute.readouts import find_readout
-from forecause.attribute.relevance import BATCH_NUMBERS
+from forecause.common.arrays import Floats, Index
 from forecause.data.windows import Window, Windows
 from forecause.errors import InputError
+from forecause.forecast.attribution.readouts import find_readout
+from forecause.forecast.attribution.relevance import BATCH_NUMBERS
 from forecause.forecast.forecaster import Forecaster
 from forecause.graph.axes import by_lag
 from forecause.progress import QUIET, Progress

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 import forecause as fc
-from forecause.advice import Advice, advising_flags, hint, sentence
 from forecause.cli.configuring import configuration
 from forecause.config import Config
+from forecause.config.advice import Advice, advising_flags, hint, sentence
 from forecause.data import Panel, Windows
 from forecause.diagnostics.diagnose import diagnose
 from forecause.forecast.selection import fit_best

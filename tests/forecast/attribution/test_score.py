@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from fitted import fit_forecaster
-from forecause.attribute import READOUTS, relevance
 from forecause.data import Panel, Windows
 from forecause.data.windows import Window
 from forecause.forecast.additive import Additive, AdditiveModel
+from forecause.forecast.attribution import READOUTS, relevance
 from forecause.forecast.forecaster import FitData
 from forecause.forecast.linear import Linear, LinearModel
 from forecause.networks.mlp_and_cnn import MLPModel

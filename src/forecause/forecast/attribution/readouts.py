@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecause.arrays import Floats
+from forecause.common.arrays import Floats
 from forecause.data.variables import LabelColumns, Variables
 from forecause.data.windows import Window
 from forecause.errors import InputError

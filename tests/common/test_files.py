@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from forecause import files
+from forecause.common import files
 from forecause.errors import InputError
 from soak.injury import DONE, FOREIGN, full_disk, injured, interrupt, kill
 

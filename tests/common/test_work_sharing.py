@@ -16,7 +16,7 @@ import torch
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import forecause as fc
-from forecause.work_sharing import LARGE, one_thread, shared, threads_for
+from forecause.common.work_sharing import LARGE, one_thread, shared, threads_for
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ class TestOneThread:
 
     def test_torch_that_is_loaded_inside_a_run_joins_it(self) -> None:
         script = (
-            "from forecause.work_sharing import limit_loaded_torch, one_thread, _Allowed\n"
+            "from forecause.common.work_sharing import limit_loaded_torch, one_thread, _Allowed\n"
             "with one_thread():\n"
             "    assert _Allowed.most() == 2\n"
             "    import torch\n"

@@ -9,8 +9,9 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from forecause.arrays import Array, Index
-from forecause.bounded import is_whole
+from forecause.common.arrays import Array, Index
+from forecause.common.bounded import is_whole
+from forecause.common.work_sharing import one_thread
 from forecause.config import Config
 from forecause.config.thresholds import thresholds
 from forecause.data.panel import Panel
@@ -23,7 +24,6 @@ from forecause.regression.autoregression import Autoregression
 from forecause.result import Result
 from forecause.seasons.course import differenced, positions_of
 from forecause.seasons.repeated import Season, naive_error, repeated, seasons_of
-from forecause.work_sharing import one_thread
 
 METHODS = (
     "forecaster",

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 import torch
 
-from forecause.attribute import relevance
+from forecause.forecast.attribution import relevance
 from forecause.networks.mlp_and_cnn import CNNModel, MLPModel
 from forecause.networks.network import Network
 from forecause.networks.settings import CNN, MLP, Transformer

@@ -21,8 +21,8 @@ from pydantic import (
     model_validator,
 )
 
-from forecause.advice import Advice
-from forecause.bounded import MOST_COUNTED, Count, parse_json
+from forecause.common.bounded import MOST_COUNTED, Count, parse_json
+from forecause.config.advice import Advice
 from forecause.config.options import DataOptions
 from forecause.data.variables import Label
 from forecause.errors import InputError

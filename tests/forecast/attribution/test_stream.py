@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
-from forecause.attribute.relevance import RelevanceStream, relevance
+from forecause.forecast.attribution.relevance import RelevanceStream, relevance
 from forecause.forecast.forecaster import FitData
 from forecause.forecast.linear import Linear
 

@@ -12,7 +12,7 @@ from statsmodels.tsa.vector_ar.var_model import forecast as var_forecast
 
 import forecause as fc
 from forecause.data import Panel
-from forecause.evaluate import METHODS, evaluate, rolling_origin
+from forecause.effects.evaluate import METHODS, evaluate, rolling_origin
 from forecause.forecast.forecaster import roll as roll_on
 from forecause.forecast.linear import Linear, LinearModel
 from forecause.method import run_on
