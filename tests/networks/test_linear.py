@@ -7,7 +7,8 @@ from forecause.networks.linear import quick_linear
 
 @pytest.mark.parametrize("shape", [(7,), (3, 5), (2, 1, 4)])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_a_quick_linear_map_and_its_slopes_are_those_of_torch(shape, dtype):
+def test_a_quick_linear_map_and_its_slopes_are_those_of_torch(shape, dtype, monkeypatch):
+    monkeypatch.setattr("forecause.networks.linear._is_amd", lambda: True)
     torch.manual_seed(0)
     inputs = (torch.randn(*shape, 16), torch.randn(24, 16), torch.randn(24))
     parts = [part.to(dtype).requires_grad_() for part in inputs]
