@@ -11,12 +11,14 @@ from pathlib import Path
 from forecause_bench.document import Block, Heading, Lines, Paragraph, to_markdown
 from forecause_bench.paper_study.answers import Kind, Study
 from forecause_bench.paper_study.claims import claims_page
+from forecause_bench.paper_study.experiments import experiments_page
 from forecause_bench.paper_study.figures import (
     axes_figure,
     course_figure,
     lag_figure,
     means_figure,
     rank_figure,
+    rows_figure,
 )
 from forecause_bench.paper_study.queue import BY_DEPTH
 from forecause_bench.paper_study.readout_study import (
@@ -33,7 +35,6 @@ from forecause_bench.paper_study.tables import (
     SECTIONS,
     blocks_of,
     choices_table,
-    state_table,
 )
 
 COMMAND = "python -m forecause_bench.paper_study.page"
@@ -66,8 +67,7 @@ def tables_page(study: Study) -> list[Block]:
                 "Mean ± standard deviation over seeds; one seed is one system",
             ]
         ),
-        Heading("State", 2),
-        state_table(study),
+        Paragraph("What has been run and what has not: [every experiment](experiments.md)."),
     ]
     for section in SECTIONS:
         blocks += blocks_of(section, study)
@@ -118,6 +118,7 @@ def write_all(study: Study, out: Path) -> None:
     tables, readouts = out / "paper", out / "paper-readouts"
     for path, blocks in (
         (tables / "table.md", tables_page(study)),
+        (tables / "experiments.md", experiments_page(study)),
         (tables / "claims.md", claims_page(study)),
         (readouts / "table.md", readouts_page(study)),
     ):
@@ -125,6 +126,7 @@ def write_all(study: Study, out: Path) -> None:
         path.write_text(to_markdown(blocks), encoding="utf-8")
     for name, draw in (
         ("axes", axes_figure),
+        ("rows", rows_figure),
         ("means", means_figure),
         ("course", course_figure),
         ("lags", lag_figure),
