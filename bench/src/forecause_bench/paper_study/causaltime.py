@@ -204,13 +204,14 @@ def measure(data: Path, item: str, store: Path, closed_form: bool = False) -> No
 
 
 def page(store: Path) -> list[Block]:
-    """Controls and published methods in one table, best first by the mean of both sets."""
+    """Our methods, then controls, then published methods, in one table."""
     sets = {
         name: json.loads(path.read_text(encoding="utf-8"))
         for item, name in ITEMS.items()
         if (path := store / FOLDER / f"{item}.json").exists()
     }
-    labels = list(dict.fromkeys(label for one in sets.values() for label in one["runs"]))
+    measured = dict.fromkeys(label for one in sets.values() for label in one["runs"])
+    labels = sorted(measured, key=lambda label: label not in OURS.values())
     body = []
     for label in labels:
         cells = [Text(label)]

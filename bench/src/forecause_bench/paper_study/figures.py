@@ -31,6 +31,7 @@ CHANGING = (  # system, the paper's table, title
     ("regular-2", "ns_regular_seg2", "Two linear segments"),
     ("extreme-2", "ns_extreme_seg2", "Two monotonic segments"),
 )
+CROWDED = 6  # columns of a panel
 LAGS = 5
 MARKS = ((False, "#bbbbbb", 6, "no cause"), (True, "#d55e00", 14, "cause"))
 RANK_BINS = range(0, 52, 2)
@@ -196,7 +197,7 @@ def _draw_panel(axes: Axes, study: Study, columns: Sequence[Column]) -> None:
     style = {"markerfacecolor": "white", "markersize": 5.5, "linewidth": 1}
     axes.plot(ys, "D:", color="#d55e00", label="DOT in the paper", **style)  # type: ignore[arg-type]
     names = [fill(column.name, 9, break_long_words=False) for column in columns]
-    axes.set_xticks(range(len(columns)), names, fontsize=8)
+    axes.set_xticks(range(len(columns)), names, fontsize=8 if len(columns) < CROWDED else 6.5)
     axes.set_ylim(0, 1.04)
     _dress(axes)
 

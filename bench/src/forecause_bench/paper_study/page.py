@@ -20,15 +20,15 @@ from forecause_bench.paper_study.figures import (
     rank_figure,
     rows_figure,
 )
-from forecause_bench.paper_study.queue import BY_DEPTH
+from forecause_bench.paper_study.queue import ONE_LAYER
 from forecause_bench.paper_study.readout_study import (
     MEASURES,
+    against,
     all_fits,
     by_depth,
     by_system,
     summary_table,
     transformers,
-    wins,
 )
 from forecause_bench.paper_study.store import STORE
 from forecause_bench.paper_study.tables import (
@@ -85,7 +85,6 @@ def tables_page(study: Study) -> list[Block]:
 def readouts_page(study: Study) -> list[Block]:
     """The same fits read in every way."""
     fits = transformers(study)
-    more, same, less = wins(study, "balanced-lrp", "lrp")
     blocks: list[Block] = [
         Heading("Seven readouts of the same fits", 1),
         Lines([f"Command: `{COMMAND}`, from the {len(fits)} fits in `bench/paper-fits`"]),
@@ -95,18 +94,17 @@ def readouts_page(study: Study) -> list[Block]:
             "all rows are on one scale."
         ),
         summary_table(study),
-        Paragraph(
-            f"Balanced LRP has a higher F1 than LRP as published on {more} fits, the same on "
-            f"{same}, a lower one on {less} (all fits, those with segments too)."
-        ),
-    ]
-    blocks += [
+        Heading("Against the gradient, fit by fit", 2),
+        Paragraph("F1 of the top 3 on every fit of the transformer that has both readouts."),
+        against(study, "gradient"),
+        Heading("Against LRP as published, fit by fit", 2),
+        against(study, "lrp"),
         Heading("By depth: share of the own last value / F1", 2),
         Paragraph(
             "Each layer halves what passes attention once more, so LRP as published should favour "
             "the own last value the more, the deeper the model."
         ),
-        by_depth(study, BY_DEPTH),
+        by_depth(study, ONE_LAYER),
     ]
     for name, (label, _) in MEASURES.items():
         blocks += [Heading(f"By system: {label}", 2), by_system(study, name)]
