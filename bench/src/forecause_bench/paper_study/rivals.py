@@ -38,34 +38,44 @@ def rival_file(fit: Fit) -> str:
 
 
 def add_rivals(path: Path, fit: Fit, methods: Sequence[str], limit: float = LIMIT) -> None:
-    """Run what the file does not have yet, and write it after every method."""
-    found: dict[str, Any] = {"system": fit.system, "seed": fit.seed, "rows": fit.rows}
-    if path.exists():
-        found = json.loads(path.read_text(encoding="utf-8"))
-    missing = [name for name in methods if name not in found.get("methods", {})]
+    """Run what the file does not have yet, and write it after every method.
+
+    The file is read again before it is written: other methods may run beside this one.
+    """
+    missing = [name for name in methods if name not in _read(path).get("methods", {})]
     if not missing:
         return
     settings = fit.settings
     panel, truth = recorded(fit.rows, fit.seed, **settings)
-    found |= {"truth": edges_by_segment(truth)}
-    found |= {"shape": [len(panel.variables), len(panel.variables), settings["max_lag"]]}
+    about = {
+        "system": fit.system,
+        "seed": fit.seed,
+        "rows": fit.rows,
+        "truth": edges_by_segment(truth),
+        "shape": [len(panel.variables), len(panel.variables), settings["max_lag"]],
+    }
     for name in missing:
-        began = time.process_time()
-        graphs: dict[str, LaggedGraph] = {}
+        began, new = time.process_time(), {name: {"stopped_after": limit, "commit": commit()}}
         try:
             with at_most(limit):
                 answer = find_method(name).answers(panel, settings["max_lag"], fit.seed, truth)[0]
-            graphs[name] = answer.graph
         except TimeoutError:
-            found.setdefault("methods", {})[name] = {"stopped_after": limit, "commit": commit()}
-        seconds = round(time.process_time() - began, 1)
-        if name == "pcmci" and graphs:
-            graphs["pcmci-fdr"] = at_false_discovery_rate(graphs[name])
-        for label, graph in graphs.items():
-            kept = {"seconds": seconds, "commit": commit(), "edges": edges_by_segment(graph)}
-            found.setdefault("methods", {})[label] = kept
-        write(path, found)
+            seconds = limit
+        else:
+            seconds = round(time.process_time() - began, 1)
+            graphs = {name: answer.graph}
+            if name == "pcmci":
+                graphs["pcmci-fdr"] = at_false_discovery_rate(answer.graph)
+            for label, graph in graphs.items():
+                edges = edges_by_segment(graph)
+                new[label] = {"seconds": seconds, "commit": commit(), "edges": edges}
+        before = _read(path)
+        write(path, {**before, **about, "methods": {**before.get("methods", {}), **new}})
         Console().print(f"{datetime.now(UTC):%H:%M:%S} {path.stem} {name} {seconds} s")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 @contextmanager
