@@ -15,6 +15,7 @@ from forecause_bench.paper_study import (
     isolate,
     page,
     queue,
+    quick_pcmci,
     rivals,
     run,
     theorem,
@@ -176,6 +177,20 @@ def test_pcmci_with_fdr_needs_no_second_search():
     keys = ["source", "target", "lag"]
     found = at_false_discovery_rate(plain).edges[keys].values.tolist()
     assert sorted(found) == sorted(corrected.edges[keys].values.tolist())
+
+
+@pytest.mark.parametrize(
+    ("name", "search"), [("pcmci", quick_pcmci.pcmci), ("pcmci+", quick_pcmci.pcmci_plus)]
+)
+def test_pcmci_by_moments_gives_the_figures_of_tigramites_own_test(name, search):
+    panel, _ = recorded(600, 3, nodes=4, max_lag=2, in_degree=2.0, max_in_degree=3)
+    quick, plain = search(panel, 2).edges, run_baseline(name, panel, 2, 0).edges
+    keys = ["source", "target", "lag"]
+    quick, plain = (edges.sort_values(keys) for edges in (quick, plain))
+    assert len(quick) > 3
+    assert quick[keys].values.tolist() == plain[keys].values.tolist()
+    for column in ("score", "p_value"):
+        assert quick[column].to_numpy() == pytest.approx(plain[column].to_numpy(), abs=1e-10)
 
 
 def test_a_table_says_what_is_missing(tmp_path):
