@@ -7,6 +7,10 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from forecause.edges.knowledge import Knowledge
+from forecause.graph.lagged import LaggedGraph
+from forecause.refine.links import Links
+from forecause.refine.tigramite_search import by_target, search_latent
 from forecause_bench.document import to_markdown
 from forecause_bench.paper_study import (
     causaltime,
@@ -16,6 +20,7 @@ from forecause_bench.paper_study import (
     page,
     queue,
     quick_pcmci,
+    refinement,
     rivals,
     run,
     theorem,
@@ -32,7 +37,14 @@ from forecause_bench.paper_study.scores import (
     threshold,
     top_k,
 )
-from forecause_bench.paper_study.store import STORE, WHOLE, StoredFit, stored_fits, write
+from forecause_bench.paper_study.store import (
+    STORE,
+    WHOLE,
+    StoredFit,
+    edges_by_segment,
+    stored_fits,
+    write,
+)
 from forecause_bench.paper_study.systems import recorded
 from forecause_bench.paper_study.tables import Column, Row, Section, f1_table
 from forecause_bench.rivals import run_baseline
@@ -191,6 +203,20 @@ def test_pcmci_by_moments_gives_the_figures_of_tigramites_own_test(name, search)
     assert quick[keys].values.tolist() == plain[keys].values.tolist()
     for column in ("score", "p_value"):
         assert quick[column].to_numpy() == pytest.approx(plain[column].to_numpy(), abs=1e-10)
+
+
+def test_lpcmci_by_moments_marks_the_same_causes():
+    panel, _ = recorded(600, 3, hidden=2, nodes=4, max_lag=2, in_degree=2.0, max_in_degree=3)
+    names = panel.variables
+    graph = LaggedGraph.from_edges(names, 2, [(a, b, 1) for a in names for b in names])
+    found = edges_by_segment(refinement.plain_lpcmci(panel, graph))[WHOLE]
+    mask = np.zeros((4, 4, 3), dtype=bool)
+    mask[:, :, 1] = True
+    links = Links.of(panel, 2, Knowledge()).within(mask).for_lpcmci()
+    marks = by_target(search_latent(panel, 2, links, pc_alpha=refinement.LEVEL)["graph"])
+    expected = np.argwhere(np.isin(marks, ("-->", "o->"))).tolist()
+    assert sorted(found) == sorted(edge for edge in expected if edge[2])
+    assert 0 < len(found) < mask.sum(), "some go, some stay"
 
 
 def test_a_table_says_what_is_missing(tmp_path):

@@ -58,16 +58,15 @@ def axes_figure(study: Study) -> Figure:
 def means_figure(study: Study) -> Figure:
     """Mean F1 of every method over the systems that all of them were run on, and the paper's."""
     columns = {column.kind: column for section in PANELS for column in section.columns}
-    lines = [line for line in LINES if line[1] != "rival:pcmci"]  # too slow for most systems
     means = {
-        kind: [_mean(_figure(study, kind, source)) for _, source, _, _ in lines] for kind in columns
+        kind: [_mean(_figure(study, kind, source)) for _, source, _, _ in LINES] for kind in columns
     }
     kinds = [kind for kind, found in means.items() if not np.isnan(found).any()]
     published = [_published(columns[kind]) for kind in kinds]
     figure = Figure(figsize=(7.5, 3.2))
     axes = figure.subplots()
-    height = np.mean([means[kind] for kind in kinds], axis=0) if kinds else [0.0] * len(lines)
-    axes.barh([line[0] for line in lines], height, color=[line[2] for line in lines])
+    height = np.mean([means[kind] for kind in kinds], axis=0) if kinds else [0.0] * len(LINES)
+    axes.barh([line[0] for line in LINES], height, color=[line[2] for line in LINES])
     for place, value in enumerate(height):
         axes.text(value + 0.01, place, f"{value:.2f}", va="center", fontsize=9)
     if kinds and not np.isnan(published).all():

@@ -64,7 +64,10 @@ def tables_page(study: Study) -> list[Block]:
                 "A fit ends when 90 % of the top-3 edges and the held-out error (0.5 %) have stood "
                 "still over three looks of 100 steps; the rate then falls to zero in 200 steps; "
                 "at most 1,500 steps",
-                "Mean ± standard deviation over seeds; one seed is one system",
+                "Mean ± standard deviation over seeds; one seed is one system; a figure of fewer "
+                "seeds than the fits has their number in brackets",
+                "PCMCI and PCMCI+ are tigramite's searches, with partial correlations from one "
+                "covariance matrix, which gives the same figures (`paper_study/quick_pcmci.py`)",
             ]
         ),
         Paragraph("What has been run and what has not: [every experiment](experiments.md)."),

@@ -38,15 +38,19 @@ def pcmci(panel: Panel, max_lag: int) -> LaggedGraph:
 
 def pcmci_plus(panel: Panel, max_lag: int) -> LaggedGraph:
     """The lagged links of PCMCI+."""
-    links = Links.of(panel, max_lag, Knowledge())
+    results = plus_by_moments(panel, max_lag, Links.of(panel, max_lag, Knowledge()))
+    scores, p = np.abs(lagged(results["val_matrix"])), lagged(results["p_matrix"])
+    return graph_of(panel, scores, lagged(results["graph"]) == CAUSE, p_value=p)
+
+
+def plus_by_moments(panel: Panel, max_lag: int, links: Links) -> Any:
+    """What PCMCI+ finds among these links, as tigramite gives it."""
     with quiet():
-        results = by_moments(pcmci_searcher(panel, max_lag), max_lag).run_pcmciplus(
+        return by_moments(pcmci_searcher(panel, max_lag), max_lag).run_pcmciplus(
             tau_max=max_lag,
             pc_alpha=thresholds().hidden.pcmci_plus_level,
             link_assumptions=links.for_pcmci(),
         )
-    scores, p = np.abs(lagged(results["val_matrix"])), lagged(results["p_matrix"])
-    return graph_of(panel, scores, lagged(results["graph"]) == CAUSE, p_value=p)
 
 
 def by_moments(searcher: Any, max_lag: int) -> Any:
