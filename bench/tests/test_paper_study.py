@@ -1,13 +1,30 @@
 """The study at the paper's size: the store, the rules, the tables."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from forecause.edges.knowledge import Knowledge
+from forecause.graph.lagged import LaggedGraph
+from forecause.refine.links import Links
+from forecause.refine.tigramite_search import by_target, search_latent
 from forecause_bench.document import to_markdown
-from forecause_bench.paper_study import causaltime, fit, isolate, page, queue, run, theorem
+from forecause_bench.paper_study import (
+    causaltime,
+    experiments,
+    fit,
+    isolate,
+    page,
+    queue,
+    quick_pcmci,
+    refinement,
+    rivals,
+    run,
+    theorem,
+)
 from forecause_bench.paper_study.answers import Kind, Study, fit_metrics
 from forecause_bench.paper_study.fit import Course, run_fit
 from forecause_bench.paper_study.queue import Fit, in_order
@@ -20,8 +37,16 @@ from forecause_bench.paper_study.scores import (
     threshold,
     top_k,
 )
-from forecause_bench.paper_study.store import STORE, WHOLE, StoredFit, stored_fits, write
+from forecause_bench.paper_study.store import (
+    STORE,
+    WHOLE,
+    StoredFit,
+    edges_by_segment,
+    stored_fits,
+    write,
+)
 from forecause_bench.paper_study.systems import recorded
+from forecause_bench.paper_study.tables import Column, Row, Section, f1_table
 from forecause_bench.rivals import run_baseline
 
 TINY = {"nodes": 3, "max_lag": 2, "in_degree": 1.0, "max_in_degree": 2}
@@ -166,9 +191,94 @@ def test_pcmci_with_fdr_needs_no_second_search():
     assert sorted(found) == sorted(corrected.edges[keys].values.tolist())
 
 
+@pytest.mark.parametrize(
+    ("name", "search"), [("pcmci", quick_pcmci.pcmci), ("pcmci+", quick_pcmci.pcmci_plus)]
+)
+def test_pcmci_by_moments_gives_the_figures_of_tigramites_own_test(name, search):
+    panel, _ = recorded(600, 3, nodes=4, max_lag=2, in_degree=2.0, max_in_degree=3)
+    quick, plain = search(panel, 2).edges, run_baseline(name, panel, 2, 0).edges
+    keys = ["source", "target", "lag"]
+    quick, plain = (edges.sort_values(keys) for edges in (quick, plain))
+    assert len(quick) > 3
+    assert quick[keys].values.tolist() == plain[keys].values.tolist()
+    for column in ("score", "p_value"):
+        assert quick[column].to_numpy() == pytest.approx(plain[column].to_numpy(), abs=1e-10)
+
+
+def test_lpcmci_by_moments_marks_the_same_causes():
+    panel, _ = recorded(600, 3, hidden=2, nodes=4, max_lag=2, in_degree=2.0, max_in_degree=3)
+    names = panel.variables
+    graph = LaggedGraph.from_edges(names, 2, [(a, b, 1) for a in names for b in names])
+    found = edges_by_segment(refinement.plain_lpcmci(panel, graph))[WHOLE]
+    mask = np.zeros((4, 4, 3), dtype=bool)
+    mask[:, :, 1] = True
+    links = Links.of(panel, 2, Knowledge()).within(mask).for_lpcmci()
+    marks = by_target(search_latent(panel, 2, links, pc_alpha=refinement.LEVEL)["graph"])
+    expected = np.argwhere(np.isin(marks, ("-->", "o->"))).tolist()
+    assert sorted(found) == sorted(edge for edge in expected if edge[2])
+    assert 0 < len(found) < mask.sum(), "some go, some stay"
+
+
 def test_a_table_says_what_is_missing(tmp_path):
     text = to_markdown(page.tables_page(Study(tmp_path)))
     assert "Not fitted yet: linear, monotonic" in text
+
+
+def test_the_page_of_experiments_counts_seeds(tiny, tmp_path, monkeypatch):
+    section = Section("Tiny systems", (Column("a", Kind("tiny", 300)), Column("b", Kind("none"))))
+    monkeypatch.setattr(experiments, "SECTIONS", (section,))
+    write(tmp_path / "tiny_0k_seed0.json", run_fit(Fit("tiny", rows=300)))
+    text = to_markdown(experiments.experiments_page(Study(tmp_path)))
+    where = "[tables](table.md#tiny-systems)"
+    state = "0 of 2 columns complete. fewer seeds: a (1). not fitted: b"
+    assert f"| Tiny systems | {where} | {state} |" in text
+    assert "read from every fit of the transformer: 1" in text
+
+
+def test_a_rival_that_takes_too_long_is_stopped_and_named(tiny, tmp_path, monkeypatch):
+    def endless(panel, max_lag, seed, truth):
+        while True:
+            sum(range(1000))
+
+    slow = SimpleNamespace(answers=endless)
+    quick = rivals.find_method("var-fdr")
+    monkeypatch.setattr(rivals, "find_method", {"tcdf": slow, "var-fdr": quick}.__getitem__)
+    path = tmp_path / "rivals" / "tiny.json"
+    add_rivals(path, Fit("tiny", rows=300), ["tcdf", "var-fdr"], limit=0.3)
+    kept = json.loads(path.read_text(encoding="utf-8"))["methods"]
+    assert kept["tcdf"]["stopped_after"] == 0.3
+    assert "edges" in kept["var-fdr"], "the next one has its own time"
+    study, kind = Study(tmp_path), Kind("tiny", 300)
+    assert study.rival(kind, "tcdf") is None
+    assert Row("TCDF", rival="tcdf").absent(study, kind).startswith("over")
+    assert Row("PCMCI", rival="pcmci").absent(study, kind) == "not run"
+
+
+def test_a_rival_that_was_not_run_on_every_seed_says_on_how_many(tiny, tmp_path):
+    for seed in range(2):
+        asked = Fit("tiny", seed, rows=300)
+        write(tmp_path / f"{asked.name}.json", run_fit(asked))
+    add_rivals(tmp_path / "rivals" / "tiny.json", Fit("tiny", rows=300), ["var-fdr"])
+    table = f1_table([Column("tiny", Kind("tiny", 300))], Study(tmp_path)).body
+    told = {row[0].text: row[1].text for row in table}
+    assert told["VAR, tests with FDR"].endswith("(1)")
+    assert "(" not in told["DOT, gradient energy"]
+
+
+def test_rules_are_isolated_where_weights_were_kept(tiny, tmp_path, monkeypatch):
+    fits = [Fit("tiny", rows=300), Fit("tiny", rows=300, layers=1), Fit("tiny", 1, rows=300)]
+    monkeypatch.setattr(isolate, "in_order", lambda: fits)
+    monkeypatch.setattr(isolate, "READ", 30)
+    for asked in fits:
+        kept = tmp_path / f"{asked.name}.safetensors" if asked.seed == 0 else None
+        write(tmp_path / f"{asked.name}.json", run_fit(asked, kept))
+    folders = ["--store", str(tmp_path), "--weights", str(tmp_path), "--out", str(tmp_path)]
+    monkeypatch.setattr("sys.argv", ["isolate", *folders])
+    isolate.main()
+    text = (tmp_path / "table.md").read_text(encoding="utf-8")
+    assert "## 4 layers, 1 fit\n" in text
+    assert "## 1 layer, 1 fit\n" in text
+    assert "seed1" not in text, "its weights were not kept"
 
 
 def test_the_shape_of_the_noise_leaves_mean_and_variance_alone():

@@ -84,10 +84,11 @@ class Table:
 
     header: Sequence[str]
     body: Sequence[Sequence[Text]]
+    words: bool = False  # cells are sentences: Markdown sets them to the left
 
     def markdown(self) -> str:
         rows = [[Text(name).markdown() for name in self.header]]
-        rows.append(["---", *["---:"] * (len(self.header) - 1)])
+        rows.append(["---", *["---" if self.words else "---:"] * (len(self.header) - 1)])
         rows.extend([cell.markdown() for cell in row] for row in self.body)
         return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 

@@ -2,8 +2,10 @@
 
 import math
 
+import captum.attr
 import pytest
 import torch
+from torch import nn
 
 from forecause.forecast.attribution.readouts import ATTN_LRP, BALANCED_LRP, CP_LRP
 from forecause.networks.backward import layer_norm
@@ -98,7 +100,7 @@ def explain(model, past, target, rule):
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("layers", [1, 2, 3, 4])
 @pytest.mark.parametrize("static_bias", [False, True])
 def test_it_equals_epsilon_lrp_written_out(rule, layers, static_bias):
     torch.manual_seed(0)
@@ -149,3 +151,27 @@ def test_in_a_relu_network_lrp_is_input_times_gradient():
     past = torch.randn(5, 2, 3, dtype=torch.float64)
     lrp = read("lrp", model, past)
     torch.testing.assert_close(lrp, read("input-gradient", model, past))
+
+
+def test_in_a_relu_network_lrp_is_what_captum_propagates():
+    torch.manual_seed(0)
+    model = MLPModel((2, 3), MLP(hidden=8)).double().requires_grad_(False)
+    for weight in (model.last, model.first_bias, model.second_bias):
+        weight.normal_()
+    past = torch.randn(5, 2, 3, dtype=torch.float64)
+    found = read("lrp", model, past)
+    for target in range(3):
+        layers = []
+        for weight, bias in ((model.first, model.first_bias), (model.second, model.second_bias)):
+            layers += [linear(weight[target], bias[target, 0]), nn.ReLU()]
+        alone = nn.Sequential(*layers, linear(model.last[target], torch.zeros(1).double()))
+        asked = past.flatten(1).requires_grad_()
+        expected = captum.attr.LRP(alone).attribute(asked)
+        torch.testing.assert_close(found[:, target].flatten(1), expected, atol=1e-6, rtol=1e-6)
+
+
+def linear(weight, bias):
+    """A layer of these values (in, out)."""
+    layer = nn.Linear(*weight.shape).double()
+    layer.weight.data, layer.bias.data = weight.T.clone(), bias.clone()
+    return layer

@@ -71,12 +71,16 @@ class Rivals:
         return self._mask(edges.get(segment, edges.get(WHOLE, [])))
 
     def metrics(self, method: str, change: Callable[[Mask], Mask] | None = None) -> Metrics | None:
-        """Means over segments; None where the method was not run."""
-        if method not in self.content.get("methods", {}):
+        """Means over segments; None where the method was not run to the end."""
+        if "edges" not in self.content.get("methods", {}).get(method, {}):
             return None
         change = change or np.asarray
         truth = {name: self._mask(edges) for name, edges in self.content["truth"].items()}
         return mean_metrics((change(self.chosen(method, name)), truth[name]) for name in truth)
+
+    def stopped_after(self, method: str) -> float:
+        """The limit in seconds that stopped a method here; 0 if none did."""
+        return float(self.content.get("methods", {}).get(method, {}).get("stopped_after", 0))
 
     def _mask(self, edges: list[list[int]]) -> Mask:
         mask: npt.NDArray[np.bool_] = np.zeros(self.content["shape"], dtype=bool)
@@ -140,6 +144,11 @@ class Study:
         fitted = self.seeds(kind) or sorted(runs)
         each = [runs[seed].metrics(method, change) for seed in fitted if seed in runs]
         return Summary.of([one[metric] for one in each if one is not None])
+
+    def stopped_after(self, kind: Kind, method: str) -> float:
+        """The limit in seconds that stopped a rival on any system of this kind; 0 if none did."""
+        runs = self.rivals.get((kind.system, kind.rows), {})
+        return max((run.stopped_after(method) for run in runs.values()), default=0.0)
 
 
 def fit_metrics(fit: StoredFit, readout: str, rule: Rule = top_k) -> dict[str, float]:

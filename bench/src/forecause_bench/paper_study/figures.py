@@ -1,4 +1,4 @@
-"""Figures from the store: F1 along the paper's axes, training, relevance by lag, ranks."""
+"""Figures from the store: F1 along the paper's axes and by rows, training, lags, ranks."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from matplotlib.figure import Figure
 from forecause_bench.paper import paper_figure
 from forecause_bench.paper_study.answers import Kind, Study, Summary
 from forecause_bench.paper_study.queue import DEEP
-from forecause_bench.paper_study.readout_study import stationary
-from forecause_bench.paper_study.scores import of_target
-from forecause_bench.paper_study.tables import SECTIONS, Column
+from forecause_bench.paper_study.readout_study import READOUTS, SQUARES, stationary
+from forecause_bench.paper_study.scores import Mask, of_target
+from forecause_bench.paper_study.store import StoredFit
+from forecause_bench.paper_study.tables import BY_ROWS, SECTIONS, Column
 
 PANELS = SECTIONS[:7]
 LINES = (  # label, readout or rival, colour, width
@@ -26,6 +27,14 @@ LINES = (  # label, readout or rival, colour, width
     ("PCMCI at 5 %", "rival:pcmci", "#a6d8c4", 1.2),
     ("PCMCI+", "rival:pcmci+", "#009e73", 1.2),
 )
+CHANGING = (  # system, the paper's table, title
+    ("regular-2", "ns_regular_seg2", "Two linear segments"),
+    ("extreme-2", "ns_extreme_seg2", "Two monotonic segments"),
+)
+CROWDED = 6  # columns of a panel
+LAGS = 5
+MARKS = ((False, "#bbbbbb", 6, "no cause"), (True, "#d55e00", 14, "cause"))
+RANK_BINS = range(0, 52, 2)
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555")
 
 
@@ -49,16 +58,15 @@ def axes_figure(study: Study) -> Figure:
 def means_figure(study: Study) -> Figure:
     """Mean F1 of every method over the systems that all of them were run on, and the paper's."""
     columns = {column.kind: column for section in PANELS for column in section.columns}
-    lines = [line for line in LINES if line[1] != "rival:pcmci"]  # too slow for most systems
     means = {
-        kind: [_mean(_figure(study, kind, source)) for _, source, _, _ in lines] for kind in columns
+        kind: [_mean(_figure(study, kind, source)) for _, source, _, _ in LINES] for kind in columns
     }
     kinds = [kind for kind, found in means.items() if not np.isnan(found).any()]
     published = [_published(columns[kind]) for kind in kinds]
     figure = Figure(figsize=(7.5, 3.2))
     axes = figure.subplots()
-    height = np.mean([means[kind] for kind in kinds], axis=0) if kinds else [0.0] * len(lines)
-    axes.barh([line[0] for line in lines], height, color=[line[2] for line in lines])
+    height = np.mean([means[kind] for kind in kinds], axis=0) if kinds else [0.0] * len(LINES)
+    axes.barh([line[0] for line in LINES], height, color=[line[2] for line in LINES])
     for place, value in enumerate(height):
         axes.text(value + 0.01, place, f"{value:.2f}", va="center", fontsize=9)
     if kinds and not np.isnan(published).all():
@@ -91,48 +99,92 @@ def course_figure(study: Study) -> Figure:
     return figure
 
 
+def rows_figure(study: Study) -> Figure:
+    """F1 by rows on systems with two segments, which the paper varies the rows of."""
+    figure = Figure(figsize=(10, 3.6), layout="constrained")
+    grid = figure.subplots(1, 2, sharey=True)
+    for axes, (system, table, title) in zip(grid, CHANGING, strict=True):
+        columns = [
+            Column(size, Kind(system, rows), (table, size.upper())) for rows, size in BY_ROWS
+        ]
+        _draw_panel(axes, study, columns)
+        axes.set_title(title, fontsize=9.5, loc="left", fontweight="bold")
+        axes.set_xlabel("rows")
+    grid[0].set_ylabel("F1, mean over segments")
+    figure.legend(*grid[0].get_legend_handles_labels(), loc="outside right", frameon=False)
+    return figure
+
+
 def lag_figure(study: Study) -> Figure:
-    """Mean share of relevance by lag of candidates that are no causes: is lag 1 favoured?"""
+    """Mean share of relevance by lag, of causes and of candidates that are none."""
     readouts = ("gradient", "lrp", "balanced-lrp", "attention")
-    figure = Figure(figsize=(7.5, 3.6))
-    axes = figure.subplots()
-    fits = [fit for fit in stationary(study) if fit.shape[2] == 5]
-    for readout, colour in zip(readouts, COLOURS, strict=False):
-        shares = []
-        for fit in fits:
-            found = of_target(fit.relevance(readout) ** (0.5 if readout == "gradient" else 1))
-            true = next(iter(fit.truths.values()))
-            shares.append([found[:, :, lag][~true[:, :, lag]].mean() for lag in range(5)])
-        if shares:
-            mean = 100 * np.mean(shares, axis=0)
-            axes.plot(range(1, 6), mean, "o-", color=colour, label=readout, linewidth=1.6)
-    axes.set_xticks(range(1, 6))
-    axes.set_xlabel("lag of a candidate that is no cause")
-    axes.set_ylabel("mean share of relevance, %")
-    _dress(axes)
-    axes.legend(frameon=False, fontsize=9)
+    figure = Figure(figsize=(9, 3.6))
+    grid = figure.subplots(1, 2)
+    fits = [fit for fit in stationary(study) if fit.shape[2] == LAGS]
+    for axes, causes in zip(grid, (True, False), strict=True):
+        for readout, colour in zip(readouts, COLOURS, strict=False):
+            shares = [_share_by_lag(fit, readout, causes) for fit in fits]
+            if shares:
+                mean = 100 * np.nanmean(shares, axis=0)
+                lags = range(1, LAGS + 1)
+                axes.plot(lags, mean, "o-", color=colour, label=READOUTS[readout], linewidth=1.6)
+        axes.set_xticks(range(1, LAGS + 1))
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("lag of a cause" if causes else "lag of a candidate that is no cause")
+        _dress(axes)
+    grid[0].set_ylabel("mean share of a target's relevance, %")
+    grid[0].legend(frameon=False, fontsize=8)
     figure.tight_layout()
     return figure
 
 
 def rank_figure(study: Study) -> Figure:
-    """Mean and standard deviation of ranks over windows: causes against the others."""
-    figure = Figure(figsize=(9, 3.6))
-    grid = figure.subplots(1, 2, sharey=True)
-    for axes, system in zip(grid, ("linear", "monotonic"), strict=True):
-        for fit in list(study.fits.get(Kind(system, layers=DEEP), {}).values())[:1]:
+    """Ranks over windows, by LRP: mean and spread in one fit, and how often each mean in all."""
+    figure = Figure(figsize=(10, 6))
+    grid = figure.subplots(2, 3, sharex=True, sharey="row")
+    for (above, below), system in zip(grid.T, ("linear", "monotonic", "mlp-concat"), strict=True):
+        fits = list(study.fits.get(Kind(system, layers=DEEP), {}).values())
+        means: dict[bool, list[float]] = {True: [], False: []}
+        for fit in fits:
             mean = fit.relevance("lrp", what="mean_rank")
-            spread = fit.relevance("lrp", what="sd_rank")
-            true = next(iter(fit.truths.values()))
-            axes.scatter(mean[~true], spread[~true], s=6, color="#bbbbbb", label="no cause")
-            axes.scatter(mean[true], spread[true], s=14, color="#d55e00", label="cause")
-        axes.set_title(system, fontsize=10, loc="left")
-        axes.set_xlabel("mean rank among a target's candidates, by LRP")
-        _dress(axes)
-    grid[0].set_ylabel("standard deviation of the rank")
-    grid[0].legend(frameon=False, fontsize=8)
+            for causes, found in means.items():
+                found += mean[_truth(fit) == causes].tolist()
+        for causes, colour, size, label in MARKS:
+            for fit in fits[:1]:
+                mean, spread = (
+                    fit.relevance("lrp", what=f"{name}_rank") for name in ("mean", "sd")
+                )
+                here = _truth(fit) == causes
+                above.scatter(mean[here], spread[here], s=size, color=colour, label=label)
+            share = np.full(len(means[causes]), 100 / max(len(means[causes]), 1))
+            below.hist(means[causes], bins=RANK_BINS, weights=share, color=colour, alpha=0.75)
+        above.set_title(system, fontsize=10, loc="left")
+        below.set_xlabel("mean rank among a target's candidates")
+        below.set_title(f"{len(fits)} fits", fontsize=8, loc="left")
+        for axes in (above, below):
+            _dress(axes)
+    grid[0, 0].set_ylabel("standard deviation of the rank")
+    grid[1, 0].set_ylabel("share of causes, of others, %")
+    grid[0, 0].legend(frameon=False, fontsize=8)
     figure.tight_layout()
     return figure
+
+
+def _share_by_lag(fit: StoredFit, readout: str, causes: bool) -> list[float]:
+    """Of energies the root, as everywhere that shares are compared."""
+    found = fit.relevance(readout)
+    shares = of_target(np.sqrt(found) if readout in SQUARES else found)
+    asked = _truth(fit) == causes
+    return [
+        float(shares[:, :, lag][asked[:, :, lag]].mean()) if asked[:, :, lag].any() else math.nan
+        for lag in range(LAGS)
+    ]
+
+
+def _truth(fit: StoredFit) -> Mask:
+    """The true graph of a system that has only one."""
+    (true,) = fit.truths.values()
+    return true
 
 
 def _draw_panel(axes: Axes, study: Study, columns: Sequence[Column]) -> None:
@@ -144,7 +196,7 @@ def _draw_panel(axes: Axes, study: Study, columns: Sequence[Column]) -> None:
     style = {"markerfacecolor": "white", "markersize": 5.5, "linewidth": 1}
     axes.plot(ys, "D:", color="#d55e00", label="DOT in the paper", **style)  # type: ignore[arg-type]
     names = [fill(column.name, 9, break_long_words=False) for column in columns]
-    axes.set_xticks(range(len(columns)), names, fontsize=8)
+    axes.set_xticks(range(len(columns)), names, fontsize=8 if len(columns) < CROWDED else 6.5)
     axes.set_ylim(0, 1.04)
     _dress(axes)
 

@@ -25,9 +25,9 @@ from forecause.networks.network import Network
 from forecause.networks.paper_transformers import Block, DeepTransformerModel, Prior
 from forecause.networks.settings import DeepTransformer
 from forecause_bench.document import Block as DocumentBlock
-from forecause_bench.document import Heading, Lines, Table, Text, to_markdown
+from forecause_bench.document import Heading, Lines, Paragraph, Table, Text, to_markdown
 from forecause_bench.paper_study.answers import Summary
-from forecause_bench.paper_study.queue import DEEP, TRANSFORMER, Fit, in_order
+from forecause_bench.paper_study.queue import TRANSFORMER, Fit, in_order
 from forecause_bench.paper_study.scores import auroc, metrics, own_last_share, top_k
 from forecause_bench.paper_study.store import STORE, WHOLE, Array, StoredFit, packed, write
 from forecause_bench.paper_study.systems import recorded
@@ -82,32 +82,45 @@ class Halved(Block):
 
 
 def page(store: Path) -> list[DocumentBlock]:
-    """Means over the fits that were read."""
-    files = sorted((store / FOLDER).glob("*.json"))
-    fits = [StoredFit.read(store / path.name) for path in files]
-    reads = [json.loads(path.read_text(encoding="utf-8"))["relevance"] for path in files]
-    body = []
-    for rule in RULES:
-        measured = [
-            _measured(np.array(read[rule]).reshape(fit.shape), fit)
-            for fit, read in zip(fits, reads, strict=True)
-        ]
-        columns = [Summary.of([one[place] for one in measured]) for place in range(3)]
-        body.append([Text(rule), *[Text(f"{c.mean:.3f}" if c else "") for c in columns]])
-    return [
+    """Means over the fits that were read, by depth."""
+    reads = {
+        path.stem: json.loads(path.read_text(encoding="utf-8"))["relevance"]
+        for path in sorted((store / FOLDER).glob("*.json"))
+    }
+    fits = [StoredFit.read(store / f"{name}.json") for name in reads]
+    blocks: list[DocumentBlock] = [
         Heading("Which part of the LRP rule favours the own last value", 1),
         Lines(
             [
                 "Command: `python -m forecause_bench.paper_study.isolate --weights FOLDER`",
-                f"{len(fits)} fits of four layers on systems with one graph, {READ} windows each: "
-                + ", ".join(path.stem for path in files),
+                f"{len(fits)} fits on systems with one graph, {READ} windows each",
+                "Share of the own last value: of targets whose cause it is not",
             ]
         ),
-        Table(
-            ["what the backward pass does", "share of the own last value", "AUROC", "F1, top 3"],
-            body,
-        ),
     ]
+    for layers in sorted({fit.layers for fit in fits}, reverse=True):
+        own = [fit for fit in fits if fit.layers == layers]
+        told = f"{layers} layer{_s(layers)}, {len(own)} fit{_s(len(own))}"
+        named = ", ".join(fit.content["name"] for fit in own)
+        blocks += [Heading(told, 2), _table(own, reads), Paragraph(f"Fits: {named}.")]
+    return blocks
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"
+
+
+def _table(fits: list[StoredFit], reads: dict[str, dict[str, list[float]]]) -> Table:
+    body = []
+    for rule in RULES:
+        measured = [
+            _measured(np.array(reads[fit.content["name"]][rule]).reshape(fit.shape), fit)
+            for fit in fits
+        ]
+        columns = [Summary.of([one[place] for one in measured]) for place in range(3)]
+        body.append([Text(rule), *[Text(f"{c.mean:.3f}" if c else "") for c in columns]])
+    columns_named = ["share of the own last value", "AUROC", "F1, top 3"]
+    return Table(["what the backward pass does", *columns_named], body)
 
 
 def main() -> None:
@@ -119,7 +132,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("docs/benchmarks/paper-lrp-rule"))
     asked = parser.parse_args()
     torch.set_num_threads(1)
-    missing = [fit for fit in in_order() if asked.weights and _wanted(fit, asked.store)]
+    asked_for = in_order() if asked.weights else ()
+    missing = [fit for fit in asked_for if _wanted(fit, asked.store, asked.weights)]
     for fit in missing[: asked.most]:
         found = isolated(fit, asked.weights / f"{fit.name}.safetensors")
         write(asked.store / FOLDER / f"{fit.name}.json", {"relevance": found})
@@ -139,12 +153,11 @@ def _with_halved_networks(model: Network) -> Network:
     return Network(twin)
 
 
-def _wanted(fit: Fit, store: Path) -> bool:
-    """Finished, deep, without segments, and not read yet."""
-    one_graph = "segments" not in fit.settings
-    one_graph &= fit.layers == DEEP and fit.network == TRANSFORMER
-    done = (store / f"{fit.name}.json").exists()
-    return one_graph and done and not (store / FOLDER / f"{fit.name}.json").exists()
+def _wanted(fit: Fit, store: Path, weights: Path) -> bool:
+    """A finished transformer without segments whose weights are there, not read yet."""
+    kept = (weights / f"{fit.name}.safetensors").exists() and (store / f"{fit.name}.json").exists()
+    kept &= "segments" not in fit.settings and fit.network == TRANSFORMER
+    return kept and not (store / FOLDER / f"{fit.name}.json").exists()
 
 
 def _relevance(model: Forecaster, sample: Windows, rules: Rules) -> Array:

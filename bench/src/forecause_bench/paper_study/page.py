@@ -11,29 +11,30 @@ from pathlib import Path
 from forecause_bench.document import Block, Heading, Lines, Paragraph, to_markdown
 from forecause_bench.paper_study.answers import Kind, Study
 from forecause_bench.paper_study.claims import claims_page
+from forecause_bench.paper_study.experiments import experiments_page
 from forecause_bench.paper_study.figures import (
     axes_figure,
     course_figure,
     lag_figure,
     means_figure,
     rank_figure,
+    rows_figure,
 )
-from forecause_bench.paper_study.queue import BY_DEPTH
+from forecause_bench.paper_study.queue import ONE_LAYER
 from forecause_bench.paper_study.readout_study import (
     MEASURES,
+    against,
     all_fits,
     by_depth,
     by_system,
     summary_table,
     transformers,
-    wins,
 )
 from forecause_bench.paper_study.store import STORE
 from forecause_bench.paper_study.tables import (
     SECTIONS,
     blocks_of,
     choices_table,
-    state_table,
 )
 
 COMMAND = "python -m forecause_bench.paper_study.page"
@@ -63,11 +64,13 @@ def tables_page(study: Study) -> list[Block]:
                 "A fit ends when 90 % of the top-3 edges and the held-out error (0.5 %) have stood "
                 "still over three looks of 100 steps; the rate then falls to zero in 200 steps; "
                 "at most 1,500 steps",
-                "Mean ± standard deviation over seeds; one seed is one system",
+                "Mean ± standard deviation over seeds; one seed is one system; a figure of fewer "
+                "seeds than the fits has their number in brackets",
+                "PCMCI and PCMCI+ are tigramite's searches, with partial correlations from one "
+                "covariance matrix, which gives the same figures (`paper_study/quick_pcmci.py`)",
             ]
         ),
-        Heading("State", 2),
-        state_table(study),
+        Paragraph("What has been run and what has not: [every experiment](experiments.md)."),
     ]
     for section in SECTIONS:
         blocks += blocks_of(section, study)
@@ -85,7 +88,6 @@ def tables_page(study: Study) -> list[Block]:
 def readouts_page(study: Study) -> list[Block]:
     """The same fits read in every way."""
     fits = transformers(study)
-    more, same, less = wins(study, "balanced-lrp", "lrp")
     blocks: list[Block] = [
         Heading("Seven readouts of the same fits", 1),
         Lines([f"Command: `{COMMAND}`, from the {len(fits)} fits in `bench/paper-fits`"]),
@@ -95,18 +97,17 @@ def readouts_page(study: Study) -> list[Block]:
             "all rows are on one scale."
         ),
         summary_table(study),
-        Paragraph(
-            f"Balanced LRP has a higher F1 than LRP as published on {more} fits, the same on "
-            f"{same}, a lower one on {less} (all fits, those with segments too)."
-        ),
-    ]
-    blocks += [
+        Heading("Against the gradient, fit by fit", 2),
+        Paragraph("F1 of the top 3 on every fit of the transformer that has both readouts."),
+        against(study, "gradient"),
+        Heading("Against LRP as published, fit by fit", 2),
+        against(study, "lrp"),
         Heading("By depth: share of the own last value / F1", 2),
         Paragraph(
             "Each layer halves what passes attention once more, so LRP as published should favour "
             "the own last value the more, the deeper the model."
         ),
-        by_depth(study, BY_DEPTH),
+        by_depth(study, ONE_LAYER),
     ]
     for name, (label, _) in MEASURES.items():
         blocks += [Heading(f"By system: {label}", 2), by_system(study, name)]
@@ -118,6 +119,7 @@ def write_all(study: Study, out: Path) -> None:
     tables, readouts = out / "paper", out / "paper-readouts"
     for path, blocks in (
         (tables / "table.md", tables_page(study)),
+        (tables / "experiments.md", experiments_page(study)),
         (tables / "claims.md", claims_page(study)),
         (readouts / "table.md", readouts_page(study)),
     ):
@@ -125,6 +127,7 @@ def write_all(study: Study, out: Path) -> None:
         path.write_text(to_markdown(blocks), encoding="utf-8")
     for name, draw in (
         ("axes", axes_figure),
+        ("rows", rows_figure),
         ("means", means_figure),
         ("course", course_figure),
         ("lags", lag_figure),

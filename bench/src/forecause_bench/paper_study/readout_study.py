@@ -8,7 +8,7 @@ import numpy as np
 
 from forecause_bench.document import Table, Text
 from forecause_bench.paper_study.answers import Kind, Study, Summary, fit_metrics
-from forecause_bench.paper_study.queue import DEEP, TRANSFORMER
+from forecause_bench.paper_study.queue import DEEP, TRANSFORMER, in_order
 from forecause_bench.paper_study.scores import agreement, auroc, own_last_share
 from forecause_bench.paper_study.store import WHOLE, Array, StoredFit
 
@@ -77,12 +77,12 @@ def summary_table(study: Study) -> Table:
 
 
 def by_system(study: Study, name: str) -> Table:
-    """One measure, by readout and system."""
+    """One measure, by readout and system, those with segments too."""
     _, measure = MEASURES[name]
-    systems = list(dict.fromkeys(fit.system for fit in stationary(study)))
+    every = deep(study)
     body = []
-    for system in systems:
-        fits = [fit for fit in stationary(study) if fit.system == system]
+    for system in dict.fromkeys(fit.system for fit in every):
+        fits = [fit for fit in every if fit.system == system]
         found = [Summary.of([measure(fit, readout) for fit in fits]) for readout in READOUTS]
         texts = [f"{one.mean:.3f}" if one else "" for one in found]
         body.append([Text(system), Text(str(len(fits))), *[Text(text) for text in texts]])
@@ -92,8 +92,11 @@ def by_system(study: Study, name: str) -> Table:
 def by_depth(study: Study, systems: Sequence[str]) -> Table:
     """Share of the own last value where it is no cause, and F1, by layers."""
     body = []
+    planned = {(fit.system, fit.layers) for fit in in_order()}
     for system in systems:
         for layers in (1, 2, 3, 4):
+            if (system, layers) not in planned:
+                continue
             fits = study.fits.get(Kind(system, layers=layers), {})
             cells = []
             for readout in ("gradient", "lrp", "balanced-lrp"):
@@ -107,21 +110,29 @@ def by_depth(study: Study, systems: Sequence[str]) -> Table:
     return Table(["system", "seeds", *names], body)
 
 
-def wins(study: Study, one: str, other: str) -> tuple[int, int, int]:
-    """On how many fits one readout has a higher, an equal and a lower F1 than the other."""
-    pairs = [(top_3(fit, one), top_3(fit, other)) for fit in transformers(study)]
-    known = [(a, b) for a, b in pairs if not (np.isnan(a) or np.isnan(b))]
-    return (
-        sum(a > b + 1e-9 for a, b in known),
-        sum(abs(a - b) <= 1e-9 for a, b in known),
-        sum(a < b - 1e-9 for a, b in known),
-    )
+def against(study: Study, chosen: str) -> Table:
+    """F1 of every readout beside a chosen one on the same fits, those with segments too."""
+    body = []
+    for readout, label in READOUTS.items():
+        if readout == chosen:
+            continue
+        pairs = [(top_3(fit, readout), top_3(fit, chosen)) for fit in transformers(study)]
+        more = [one - other for one, other in pairs if not np.isnan(one + other)]
+        higher, lower = (sum(sign * gap > 1e-9 for gap in more) for sign in (1, -1))
+        mean = f"{np.mean(more):+.3f}" if more else ""
+        counts = (len(more), higher, len(more) - higher - lower, lower)
+        body.append([Text(label), *[Text(str(count)) for count in counts], Text(mean)])
+    return Table(["readout", "fits", "higher", "the same", "lower", "mean difference"], body)
 
 
 def stationary(study: Study) -> Sequence[StoredFit]:
     """Deep fits of systems with one graph, which have every readout."""
-    deep = [fit for fit in transformers(study) if fit.layers == DEEP]
-    return [fit for fit in deep if list(fit.truths) == [WHOLE]]
+    return [fit for fit in deep(study) if list(fit.truths) == [WHOLE]]
+
+
+def deep(study: Study) -> Sequence[StoredFit]:
+    """The fits of the published transformer with all its layers."""
+    return [fit for fit in transformers(study) if fit.layers == DEEP]
 
 
 def transformers(study: Study) -> Sequence[StoredFit]:

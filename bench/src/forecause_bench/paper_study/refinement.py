@@ -24,10 +24,18 @@ from forecause.graph.lagged import LaggedGraph
 from forecause.refine.latent import refine_latent
 from forecause.refine.links import Links
 from forecause.refine.run import refine_instantaneous
-from forecause.refine.tigramite_search import by_target, graph_plus, search_latent, search_plus
+from forecause.refine.tigramite_search import (
+    by_target,
+    frame_of,
+    graph_plus,
+    load,
+    partial_correlation,
+    quiet,
+)
 from forecause_bench.document import Block, Heading, Lines, Paragraph, Table, Text, to_markdown
 from forecause_bench.paper_study.answers import Summary
 from forecause_bench.paper_study.queue import DEEP, HIDDEN, Fit, in_order
+from forecause_bench.paper_study.quick_pcmci import by_moments, plus_by_moments
 from forecause_bench.paper_study.scores import Mask, metrics, top_k
 from forecause_bench.paper_study.store import STORE, WHOLE, StoredFit, edges_by_segment, write
 from forecause_bench.paper_study.systems import commit, recorded
@@ -47,7 +55,12 @@ def predicted(fit: StoredFit, variables: tuple[str, ...]) -> LaggedGraph:
 def plain_lpcmci(panel: Panel, graph: LaggedGraph) -> LaggedGraph:
     """What LPCMCI keeps as a cause of the predicted edges, its marks taken as they are."""
     links = Links.of(panel, graph.max_lag, Knowledge()).within(_lagged(graph, now=False))
-    results = search_latent(panel, graph.max_lag, links.for_lpcmci(), pc_alpha=LEVEL)
+    frame, test = frame_of(panel, graph.max_lag), partial_correlation(panel)
+    searcher = by_moments(load("tigramite.lpcmci").LPCMCI(frame, test), graph.max_lag)
+    with quiet():
+        results = searcher.run_lpcmci(
+            link_assumptions=links.for_lpcmci(), tau_max=graph.max_lag, pc_alpha=LEVEL
+        )
     causes = np.isin(by_target(results["graph"])[:, :, 1:], ("-->", "o->"))
     strength = np.abs(by_target(results["val_matrix"])[:, :, 1:])
     return LaggedGraph.from_scores(labelled(strength, graph.variables), causes)
@@ -56,7 +69,7 @@ def plain_lpcmci(panel: Panel, graph: LaggedGraph) -> LaggedGraph:
 def plain_pcmci_plus(panel: Panel, graph: LaggedGraph) -> LaggedGraph:
     """PCMCI+ from the predicted edges and every pair at lag 0."""
     links = Links.of(panel, graph.max_lag, Knowledge()).within(_lagged(graph, now=True))
-    return graph_plus(panel, search_plus(panel, graph.max_lag, links), links)
+    return graph_plus(panel, plus_by_moments(panel, graph.max_lag, links), links)
 
 
 REFINED: dict[str, dict[str, Callable[[Panel, LaggedGraph], LaggedGraph]]] = {

@@ -39,7 +39,7 @@ def _columns(table: str, *places: tuple[str, str, str]) -> tuple[Column, ...]:
     return tuple(Column(name, Kind(system), (table, column)) for name, system, column in places)
 
 
-BASE = ("linear", "linear", "Base")
+BY_ROWS = ((50_000, "50k"), (100_000, "100k"), (1_000_000, "1M"))
 SECTIONS = (
     Section(
         "Nonlinear mechanisms",
@@ -120,13 +120,17 @@ SECTIONS = (
     ),
     Section(
         "More rows",
-        (
-            *[
-                Column(f"{name}, {rows // 1000:,}k", Kind(system, rows))
-                for system, name in (("linear", "linear"), ("mlp-concat", "MLP-concat"))
-                for rows in (50_000, 100_000, 1_000_000)
-            ],
+        tuple(
+            Column(f"{name}, {size}", Kind(system, rows), (table, size.upper()) if table else None)
+            for system, name, table in (
+                ("regular-2", "2 linear segments", "ns_regular_seg2"),
+                ("extreme-2", "2 monotonic segments", "ns_extreme_seg2"),
+                ("linear", "linear", ""),
+                ("mlp-concat", "MLP-concat", ""),
+            )
+            for rows, size in BY_ROWS
         ),
+        "The paper varies the rows of systems with segments.",
     ),
     Section(
         "Small changes between segments, and the segment as an input",
@@ -184,46 +188,67 @@ SECTIONS = (
     ),
 )
 
-Cell = Callable[[Study, Kind, str], Summary | None]
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table: a readout of the fits, or a rival."""
+
+    label: str
+    readout: str = ""
+    rival: str = ""
+    every_lag: bool = False  # a linked pair is marked at all lags
+    paper: bool = False  # whether the paper has this row
+
+    def figure(self, study: Study, kind: Kind, metric: str) -> Summary | None:
+        """Over the seeds that were fitted."""
+        if self.readout:
+            return study.read(kind, self.readout, metric)
+        return study.rival(kind, self.rival, metric, every_lag if self.every_lag else None)
+
+    def absent(self, study: Study, kind: Kind) -> str:
+        """What to write where there is no figure."""
+        stopped = study.stopped_after(kind, self.rival)
+        return f"over {stopped / 60:.0f} min" if stopped else MISSING
+
+    def published(self, column: Column) -> str:
+        """The paper's F1."""
+        if not self.paper or column.paper is None:
+            return ""
+        found = paper_figure(*column.paper, self.rival or "dot", "f1")
+        if found is None:
+            return ""
+        return f"{found.mean:.2f}" if found.sd is None else f"{found.mean:.2f} ± {found.sd:.2f}"
 
 
-def _read(readout: str) -> Cell:
-    return lambda study, kind, metric: study.read(kind, readout, metric)
-
-
-def _rival(method: str) -> Cell:
-    return lambda study, kind, metric: study.rival(kind, method, metric)
-
-
-def _every_lag(method: str) -> Cell:
-    return lambda study, kind, metric: study.rival(kind, method, metric, every_lag)
-
-
-ROWS: tuple[tuple[str, Cell, str | None], ...] = (
-    # label, figure, our name of the paper's row
-    ("DOT, LRP, as published", _read("lrp"), "dot"),
-    ("DOT, LRP with a balanced residual", _read("balanced-lrp"), None),
-    ("DOT, CP-LRP", _read("cp-lrp"), None),
-    ("DOT, input x gradient", _read("input-gradient"), None),
-    ("DOT, gradient energy", _read("gradient"), None),
-    ("DOT, interventions", _read("intervention"), None),
-    ("DOT, attention", _read("attention"), None),
-    ("VAR coefficients, top 3: the control", _read("var"), None),
-    ("VAR coefficients of each segment, top 3", _read("var by segment"), None),
-    ("Forecause, default", _rival("forecause"), None),
-    ("VAR, tests with FDR", _rival("var-fdr"), None),
-    ("PCMCI at 5 %, as published", _rival("pcmci"), "pcmci"),
-    ("PCMCI with FDR", _rival("pcmci-fdr"), None),
-    ("PCMCI+", _rival("pcmci+"), None),
-    ("VAR-LiNGAM", _rival("var-lingam"), "var-lingam"),
-    ("DYNOTEARS", _rival("dynotears"), "dynotears"),
-    ("TCDF", _rival("tcdf"), "tcdf"),
-    ("NTS-NOTEARS", _rival("nts-notears"), "nts-notears"),
-    ("Granger, all lags of a pair", _every_lag("granger"), "granger"),
-    ("Granger, lag by lag", _rival("granger"), None),
-    ("Pairwise Granger, all lags of a pair", _every_lag("granger-pairwise"), "granger-pairwise"),
-    ("Pairwise Granger, lag by lag", _rival("granger-pairwise"), None),
-    ("Random guess at the true density", _rival("random-oracle"), "random-oracle"),
+ROWS = (
+    Row("DOT, LRP, as published", "lrp", paper=True),
+    Row("DOT, LRP with a balanced residual", "balanced-lrp"),
+    Row("DOT, CP-LRP", "cp-lrp"),
+    Row("DOT, input x gradient", "input-gradient"),
+    Row("DOT, gradient energy", "gradient"),
+    Row("DOT, interventions", "intervention"),
+    Row("DOT, attention", "attention"),
+    Row("VAR coefficients, top 3: the control", "var"),
+    Row("VAR coefficients of each segment, top 3", "var by segment"),
+    Row("Forecause, default", rival="forecause"),
+    Row("VAR, tests with FDR", rival="var-fdr"),
+    Row("PCMCI at 5 %, as published", rival="pcmci", paper=True),
+    Row("PCMCI with FDR", rival="pcmci-fdr"),
+    Row("PCMCI+", rival="pcmci+"),
+    Row("VAR-LiNGAM", rival="var-lingam", paper=True),
+    Row("DYNOTEARS", rival="dynotears", paper=True),
+    Row("TCDF", rival="tcdf", paper=True),
+    Row("NTS-NOTEARS", rival="nts-notears", paper=True),
+    Row("Granger, all lags of a pair", rival="granger", every_lag=True, paper=True),
+    Row("Granger, lag by lag", rival="granger"),
+    Row(
+        "Pairwise Granger, all lags of a pair",
+        rival="granger-pairwise",
+        every_lag=True,
+        paper=True,
+    ),
+    Row("Pairwise Granger, lag by lag", rival="granger-pairwise"),
+    Row("Random guess at the true density", rival="random-oracle", paper=True),
 )
 
 
@@ -245,14 +270,14 @@ def blocks_of(section: Section, study: Study) -> list[Block]:
 def f1_table(columns: Sequence[Column], study: Study) -> Table:
     """A row per method, and what is behind every column at the end."""
     body = []
-    for label, figure, published in ROWS:
-        found = [figure(study, column.kind, "f1") for column in columns]
-        if any(found):
-            body.append([Text(label), *[_text(one) for one in found]])
-        quoted = [_published(column, published) for column in columns] if published else []
+    for row in ROWS:
+        texts = [_told(row, study, column.kind) for column in columns]
+        if set(texts) != {MISSING}:
+            body.append([Text(row.label), *[Text(text) for text in texts]])
+        quoted = [row.published(column) for column in columns]
         if any(quoted):
             cells = [Text(text, "quoted") if text else Text("") for text in quoted]
-            body.append([Text(f"{_short(label)}, in the paper", "quoted"), *cells])
+            body.append([Text(f"{_short(row.label)}, in the paper", "quoted"), *cells])
     return Table(["", *[column.name for column in columns]], [*body, *_footer(columns, study)])
 
 
@@ -267,17 +292,6 @@ def missing_sentence(section: Section, study: Study) -> str:
     parts = [f"Not fitted yet: {', '.join(none)}."] if none else []
     parts += [f"Fewer than three seeds: {'; '.join(few)}."] if few else []
     return " ".join(parts) or "All columns have three seeds."
-
-
-def state_table(study: Study) -> Table:
-    """Every table with the number of its fits."""
-    rows = []
-    for section in SECTIONS:
-        seeds = [len(study.seeds(column.kind)) for column in section.columns]
-        full = sum(count >= 3 for count in seeds)
-        state = f"{full} of {len(seeds)} columns with three seeds"
-        rows.append([Text(section.title), Text(str(sum(seeds))), Text(state)])
-    return Table(["table", "fits that it uses", "state"], rows)
 
 
 def choices_table(study: Study, kinds: Sequence[tuple[str, Kind]]) -> Table:
@@ -311,26 +325,27 @@ def _footer(columns: Sequence[Column], study: Study) -> list[list[Text]]:
 
 def _other_metrics(columns: Sequence[Column], study: Study) -> Table:
     body = []
-    for label, figure, _ in ROWS:
-        texts = [_three(figure, study, column.kind) for column in columns]
+    for row in ROWS:
+        texts = [_three(row, study, column.kind) for column in columns]
         if any(texts):
-            body.append([Text(label), *[Text(text or MISSING) for text in texts]])
+            body.append([Text(row.label), *[Text(text or MISSING) for text in texts]])
     return Table(["", *[column.name for column in columns]], body)
 
 
-def _three(figure: Cell, study: Study, kind: Kind) -> str:
-    found = [figure(study, kind, metric) for metric in ("precision", "recall", "shd")]
+def _told(row: Row, study: Study, kind: Kind) -> str:
+    """F1, with the number of seeds where it is not that of the fits; or why there is none."""
+    found, fitted = row.figure(study, kind, "f1"), len(study.seeds(kind))
+    if found is None:
+        return row.absent(study, kind)
+    return f"{found} ({found.seeds})" if fitted and found.seeds != fitted else str(found)
+
+
+def _three(row: Row, study: Study, kind: Kind) -> str:
+    found = [row.figure(study, kind, metric) for metric in ("precision", "recall", "shd")]
     precision, recall, shd = found
     if precision is None or recall is None or shd is None:
         return ""
     return f"{precision.mean:.2f} / {recall.mean:.2f} / {shd.mean:.1f}"
-
-
-def _published(column: Column, method: str) -> str:
-    found = paper_figure(*column.paper, method, "f1") if column.paper else None
-    if found is None:
-        return ""
-    return f"{found.mean:.2f}" if found.sd is None else f"{found.mean:.2f} ± {found.sd:.2f}"
 
 
 def _short(label: str) -> str:

@@ -135,6 +135,14 @@ def page(folder: Path) -> list[Block]:
             "Under the head `mse` the variance is a constant, and H is G times a factor for every "
             "target up to the noise of the windows."
         ),
+        Paragraph(
+            "So the theorem holds as far as the head can express what a parent acts on, and no "
+            "further: every head finds the parents of the mean, a head with a variance those of "
+            "the variance, and a mixture alone those of the shape. The paper trains with the mean "
+            "squared error, so its model is blind to the last two. The gradient energy of a "
+            "Gaussian head ranks parents of the variance nearly as well as its score energy, "
+            "as both come from the same hidden units; nothing guarantees it."
+        ),
     ]
 
 
