@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mutations import SOURCE, Mutant
+from mutations import ROOT, SOURCE, Mutant
 
 Lines = set[tuple[str, int]]
 
@@ -49,7 +49,7 @@ class Reached:
     def unknown(self, files: Sequence[Path]) -> Iterator[Path]:
         """The files of tests that nothing is known of; what is known of the others is taken in."""
         for file in files:
-            note = self.notes.get(str(file))
+            note = self.notes.get(str(file.relative_to(ROOT)))
             if note is None or note["of"] != self._print(file):
                 yield file
             else:
@@ -58,7 +58,7 @@ class Reached:
     def add(self, file: Path, notes: Path) -> None:
         """Take in what a Tracer noted of a file of tests."""
         note = {"of": self._print(file), "tests": json.loads(notes.read_text())}
-        self.notes[str(file)] = note
+        self.notes[str(file.relative_to(ROOT))] = note
         self._take_in(file, note)
         if self.kept:
             self.kept.write_text(json.dumps(self.notes))
