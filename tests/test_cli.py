@@ -101,7 +101,7 @@ def test_a_run_is_made_again_from_its_configuration(run, csv, tmp_path):
         (("--head", "gaussian"), "--head is written --set forecasting.head=VALUE."),
         (("--no-domain-input",), "--no-domain-input is written --set forecasting.domain_input"),
         (("--set", "data.gap=drop"), "no option of data: 'gap'; did you mean 'gaps'"),
-        (("--config", "nowhere.json"), "'nowhere.json' cannot be read"),
+        (("--config", "nowhere.json"), "Cannot read 'nowhere.json': No such file"),
     ],
 )
 def test_options_beyond_the_flags_are_refused_with_what_to_write(run, csv, asked, sentence):

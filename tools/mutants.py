@@ -13,6 +13,7 @@ import compileall
 import gc
 import os
 import random
+import resource
 import shutil
 import signal
 import sys
@@ -38,8 +39,11 @@ HEAVY = (  # imported once; every trial is a fork
     *("torch", "pandas", "xarray", "scipy.stats", "sklearn.ensemble", "jinja2", "pydantic"),
     *("statsmodels.api", "polars", "hypothesis", "pytest", "typer", "rich.console", "networkx"),
 )
-LEAST_PATIENCE = 60.0  # seconds; a mutant that takes ten times as long as the tests is noticed
-LONGEST = 150.0  # seconds of tests, the quickest first, that look for one mutant
+# Of a processor, so that the count does not depend on what else the machine does:
+LEAST_PATIENCE = 60  # seconds; a mutant that takes ten times as long as the tests is noticed
+LONGEST = 60.0  # seconds of tests, the quickest first, that look for one mutant
+
+WAITING = 3600.0  # seconds on the clock for tests that wait for something and do no work
 
 
 class Copy:
@@ -60,7 +64,7 @@ class Copy:
         for file in known.unknown(every):
             notes = self.folder / "notes.json"
             tracer = Tracer(self.folder / "forecause", FILES, notes)
-            if self._run([file], [tracer], 3600.0) != 0:
+            if self._run([file], [tracer], 3600) != 0:
                 said = "\n".join((self.folder / "said.txt").read_text().splitlines()[-15:])
                 sys.exit(f"These tests fail without any change:\n{said}")
             known.add(file, notes)
@@ -71,19 +75,20 @@ class Copy:
         tests = known.tests(mutant, LONGEST)
         place = self.folder / "forecause" / mutant.file.relative_to(SOURCE)
         place.write_text(mutant.code, encoding="utf-8")
-        patience = max(LEAST_PATIENCE, 10 * sum(test.seconds for test in tests))
+        patience = max(LEAST_PATIENCE, int(10 * sum(test.seconds for test in tests)))
         files = list(dict.fromkeys(test.file for test in tests))
         try:
             return self._run(files, [Chosen([test.name for test in tests])], patience) != 0
         finally:
             shutil.copy2(mutant.file, place)
 
-    def _run(self, files: Sequence[Path], plugins: Sequence[object], patience: float) -> int:
-        """The exit code of pytest in a process of its own; -1 for one that did not end."""
+    def _run(self, files: Sequence[Path], plugins: Sequence[object], patience: int) -> int:
+        """The exit code of pytest in a process of its own; negative for one that did not end."""
         child = os.fork()
         if child == 0:
+            resource.setrlimit(resource.RLIMIT_CPU, (patience, patience))
             os._exit(self._try(files, plugins))
-        until = time.monotonic() + patience
+        until = time.monotonic() + WAITING
         while time.monotonic() < until:
             ended, status = os.waitpid(child, os.WNOHANG)
             if ended:

@@ -1,7 +1,8 @@
 """The changes that `tools/mutants.py` makes: one comparison, sign, operator, number or call.
 
-Places that are only said are left alone: types, messages, reports of progress, constants of a
-module.
+Left alone are places that are only said (types, messages, reports of progress), constants of a
+module, how much is worked on at once, and the very border of a threshold that is a real number,
+which no value of real data meets.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ NAMES = {"max": "min", "min": "max", "maximum": "minimum", "minimum": "maximum"}
 NAMES |= {"any": "all", "all": "any", "nanmax": "nanmin", "nanmin": "nanmax"}
 DROPPED = ("abs", "sorted", "default_rng")  # abs(x) -> x, sorted(x) -> x, a seed -> none
 SAID = ("step", "warn", "field", "Field")  # calls whose arguments change no result
+AT_ONCE = ("NUMBERS", "BATCH_NUMBERS")  # how much is held at once, which changes no result
+BORDERS = ({ast.Lt, ast.LtE}, {ast.Gt, ast.GtE})  # pairs that differ where both sides are equal
 SAME = {  # (file, line, change) that does nothing, and why
     (
         "regression/robust.py",
@@ -48,12 +51,6 @@ SAME = {  # (file, line, change) that does nothing, and why
         "return windows.at(np.flatnonzero(largest <= np.quantile(largest, CALM_SHARE)))",
         "LtE -> Lt",
     ): "one window of thousands, the one at the quantile itself",
-    (
-        "edges/certainty.py",
-        "return np.asarray((_either(looked) < bounds.clear_with_events) "
-        "& (calm > bounds.gone_in_calm))",
-        "Gt -> GtE",
-    ): "a p-value is never the very number of a threshold",
     (
         "store/run_folder.py",
         'return first if len(first) <= 300 else f"{first[:297]}..."',
@@ -83,6 +80,19 @@ class Mutant:
         return f"{name}:{self.number} {self.change} in `{self.line}`"
 
 
+def _real_thresholds() -> set[str]:
+    """The names of thresholds that are real numbers."""
+    tree = ast.parse((SOURCE / "config" / "thresholds.py").read_text(encoding="utf-8"))
+    fields = [node for node in ast.walk(tree) if isinstance(node, ast.AnnAssign)]
+    kinds = [(ast.unparse(field.target), ast.unparse(field.annotation)) for field in fields]
+    return {name for name, kind in kinds if kind in ("Share", "Positive", "float")} - {
+        name for name, kind in kinds if kind == "Count"
+    }
+
+
+REAL = _real_thresholds()
+
+
 def mutants(file: Path) -> Iterator[Mutant]:
     """Every mutant of a file in turn: its tree is changed, written down, and changed back."""
     text = file.read_text(encoding="utf-8")
@@ -100,10 +110,13 @@ def mutants(file: Path) -> Iterator[Mutant]:
 def _changes(node: ast.AST) -> Iterator[str]:
     """Change a node in every way, each undone when the next is asked for."""
     if isinstance(node, ast.Compare):
+        sides = [node.left, *node.comparators]
         for place, old in enumerate(node.ops):
+            real = any(getattr(side, "attr", "") in REAL for side in sides[place : place + 2])
             for new in SWAPS.get(type(old), ()):
-                node.ops[place] = new()  # type: ignore[call-overload]
-                yield f"{type(old).__name__} -> {new.__name__}"
+                if not (real and {type(old), new} in BORDERS):
+                    node.ops[place] = new()  # type: ignore[call-overload]
+                    yield f"{type(old).__name__} -> {new.__name__}"
             node.ops[place] = old
     elif isinstance(node, ast.BinOp | ast.BoolOp | ast.AugAssign):
         operator = node.op
@@ -150,7 +163,11 @@ def _not_run(node: ast.AST) -> Iterator[ast.AST]:
         parts.append(node)
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         parts += node.decorator_list
+    if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "work":  # an estimate
+        parts.append(node)
     if isinstance(node, ast.Call):
+        inside = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+        parts += [node] if ast.unparse(node.func) == "max" and inside & {*AT_ONCE} else []
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))
         parts += node.args if name in SAID else []
         parts += [key for key in node.keywords if name in SAID or key.arg in ("strict", "copy")]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -13,19 +13,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mutations import SOURCE, Mutant
+from mutations import ROOT, SOURCE, Mutant
 
 Lines = set[tuple[str, int]]
 
 
 @dataclass(frozen=True)
 class Test:
-    """One test, how long it takes, and the lines (of each file) that it reaches."""
+    """One test, its seconds of a processor, and the lines (of each file) that it reaches."""
 
     file: Path
     name: str
     seconds: float
     lines: dict[str, frozenset[int]]
+
+
+def worked() -> float:
+    """Seconds that this process and those it waited for have had of a processor."""
+    return sum(os.times()[:4])
 
 
 class Reached:
@@ -49,7 +54,7 @@ class Reached:
     def unknown(self, files: Sequence[Path]) -> Iterator[Path]:
         """The files of tests that nothing is known of; what is known of the others is taken in."""
         for file in files:
-            note = self.notes.get(str(file))
+            note = self.notes.get(str(file.relative_to(ROOT)))
             if note is None or note["of"] != self._print(file):
                 yield file
             else:
@@ -58,7 +63,7 @@ class Reached:
     def add(self, file: Path, notes: Path) -> None:
         """Take in what a Tracer noted of a file of tests."""
         note = {"of": self._print(file), "tests": json.loads(notes.read_text())}
-        self.notes[str(file)] = note
+        self.notes[str(file.relative_to(ROOT))] = note
         self._take_in(file, note)
         if self.kept:
             self.kept.write_text(json.dumps(self.notes))
@@ -112,22 +117,22 @@ class Tracer:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Any:
-        before, self.lines, begun = self.lines, Lines(), time.monotonic()
+        before, self.lines, begun = self.lines, Lines(), worked()
         try:
             return (yield)
         finally:
             known, _ = self.fixtures.get(id(fixturedef), (Lines(), 0.0))
-            self.fixtures[id(fixturedef)] = known | self.lines, time.monotonic() - begun
+            self.fixtures[id(fixturedef)] = known | self.lines, worked() - begun
             self.lines |= before
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: Any) -> Any:
         sys.settrace(self._called)
-        self.lines, begun = Lines(), time.monotonic()
+        self.lines, begun = Lines(), worked()
         try:
             return (yield)
         finally:
-            seconds = time.monotonic() - begun
+            seconds = worked() - begun
             for definitions in item._fixtureinfo.name2fixturedefs.values():
                 for definition in definitions:
                     lines, _ = self.fixtures.get(id(definition), (Lines(), 0.0))

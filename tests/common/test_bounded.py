@@ -104,8 +104,10 @@ def never_waiting():
         ("discover", "PIPE.csv"),
         ("report", "RUN", "--truth", "PIPE"),
         ("discover", "DATA", "--knowledge", "PIPE"),
+        ("discover", "DATA", "--config", "PIPE"),
+        ("explain", "RUN", "--at", "100", "--graph", "PIPE.csv"),
     ],
-    ids=lambda words: words[0],
+    ids=lambda words: f"{words[0]} {words[-2]}",
 )
 def test_a_pipe_given_to_the_command_is_refused_at_once(asked, command, folder, tmp_path):
     os.mkfifo(tmp_path / "pipe")
@@ -116,6 +118,33 @@ def test_a_pipe_given_to_the_command_is_refused_at_once(asked, command, folder, 
     assert code == 2
     assert "is a pipe or a device; give a file" in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.usefixtures("little_memory")
+@pytest.mark.parametrize(
+    "odd",
+    [device, sparse, brackets, lambda path: path.write_text("[" * 100_000)],
+    ids=["device", "sparse", "brackets", "deep"],
+)
+def test_a_file_of_options_or_of_pairs_that_is_none_is_refused(tmp_path, command, folder, odd):
+    (tmp_path / "data.csv").write_text("a,b\n" + "1,2\n" * 50)
+    for name in ("options.json", "pairs.csv"):
+        odd(tmp_path / name)
+    for asked in (
+        ("discover", tmp_path / "data.csv", "--config", tmp_path / "options.json"),
+        ("explain", folder, "--at", 100, "--graph", tmp_path / "pairs.csv"),
+    ):
+        code, _, err = command(*asked)
+        assert code == 2
+        assert str(asked[-1]) in err
+        assert err.count("\n") == 1
+
+
+def test_a_cell_that_is_endless_makes_no_pairs(tmp_path, command, folder):
+    (tmp_path / "pairs.csv").write_text("source,target\na," + "b" * 200_000)
+    code, _, err = command("explain", folder, "--at", 100, "--graph", tmp_path / "pairs.csv")
+    assert code == 2
+    assert "cannot be read as a CSV file: field larger than field limit" in err
 
 
 @pytest.mark.usefixtures("little_memory")

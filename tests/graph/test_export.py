@@ -204,6 +204,70 @@ def test_dot_text_reads_as_expected():
     )
 
 
+def test_dot_draws_the_ends_of_a_mark_and_names_every_kind_of_value():
+    marks = ["-->", "o->", "<->", "o-o", "x-x", "odd", None]
+    edges = pd.DataFrame(
+        [("a", "b", lag, 9.0 - lag, mark) for lag, mark in enumerate(marks, 1)],
+        columns=["source", "target", "lag", "score", "mark"],
+    )
+    lines = LaggedGraph(("a", "b"), 7, edges).to_dot().splitlines()[4:-1]
+    drawn = [line.partition(", lag=")[0].partition('"')[2].partition('"')[2] for line in lines]
+    assert drawn == [
+        "",
+        ", dir=both, arrowtail=odot, arrowhead=normal",
+        ", dir=both, arrowtail=normal, arrowhead=normal",
+        ", dir=both, arrowtail=odot, arrowhead=odot",
+        ", dir=both, arrowtail=none, arrowhead=none",
+        ", dir=both, arrowtail=odot, arrowhead=none",
+        "",
+    ]
+    edges = (
+        edges.drop(columns="mark")
+        .iloc[:3]
+        .assign(node=["x", None, "y"], up=[np.inf, -np.inf, 2.0], sure=[True, False, True])
+    )
+    lines = LaggedGraph(("a", "b"), 7, edges).to_dot().splitlines()[4:-1]
+    assert [line.partition("score=")[2] for line in lines] == [
+        '8.0, "node"="x", up=inf, sure=true];',
+        "7.0, up=minus_inf, sure=false];",
+        '6.0, "node"="y", up=2.0, sure=true];',
+    ]
+
+
+def test_csv_quotes_what_would_be_read_otherwise():
+    notes = ["plain", "a,b", 'say "hi"', "two\nlines", " space", None, "=1+1"]
+    edges = pd.DataFrame(
+        [("a", "b", lag, float(-lag), note) for lag, note in enumerate(notes, 1)],
+        columns=["source", "target", "lag", "score", "note"],
+    ).assign(mark="-->", size=[1.5, None, *[2.0] * 5])
+    assert to_csv(LaggedGraph(("a", "b"), 7, edges)) == (
+        "source,target,lag,score,note,mark,size\n"
+        "a,b,1,-1.0,plain,-->,1.5\n"
+        'a,b,2,-2.0,"a,b",-->,\n'
+        'a,b,3,-3.0,"say ""hi""",-->,2.0\n'
+        'a,b,4,-4.0,"two\nlines",-->,2.0\n'
+        'a,b,5,-5.0," space",-->,2.0\n'
+        "a,b,6,-6.0,,-->,2.0\n"
+        "a,b,7,-7.0,'=1+1,-->,2.0\n"
+    )
+
+
+def test_a_lag_window_beyond_all_memory_is_no_array_of_tigramite():
+    graph = LaggedGraph.from_edges(["a", "b"], 10**8 // 4 - 1, [])
+    with pytest.raises(InputError, match="too large"):
+        LaggedGraph.from_edges(["a", "b"], 10**8 // 4, []).to_tigramite()
+    assert graph.max_lag + 1 == 25_000_000
+
+
+def test_both_orders_of_a_pair_in_a_row_may_say_the_same():
+    edges = pd.DataFrame(
+        [("a", "b", 0, "x-x"), ("b", "a", 0, "x-x"), ("b", "a", 1, "-->"), ("a", "b", 1, "o->")],
+        columns=["source", "target", "lag", "mark"],
+    ).assign(score=1.0)
+    links = LaggedGraph(("a", "b"), 1, edges).to_tigramite()
+    assert links.tolist() == [[["", ""], ["x-x", "o->"]], [["x-x", "-->"], ["", ""]]]
+
+
 def test_tigramite_places_links_by_source_target_lag():
     graph = LaggedGraph.from_edges("abc", 2, [("a", "b", 2), ("c", "a", 0)])
     links = graph.to_tigramite()

@@ -2,8 +2,10 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -101,6 +103,7 @@ def changed(**entries):
     return json.dumps(json.loads(small_graph().to_json()) | entries)
 
 
+PAIR = {"source": "a", "target": "b", "p": 0.01, "q": None}
 EDGE = {"source": "a", "target": "b", "lag": 1, "score": 1.0}
 
 
@@ -129,12 +132,26 @@ EDGE = {"source": "a", "target": "b", "lag": 1, "score": 1.0}
         (changed(edges=[EDGE | {"score": "high"}]), "score of edge 1 must be a number"),
         (changed(edges=[EDGE | {"score": 10**400}]), "too large"),
         (changed(edges=[EDGE | {"source": 1}]), "as text"),
+        (changed(edges=[EDGE, EDGE | {"target": 1, "lag": 2}]), "edge 2 must name"),
         (changed(edges=[EDGE | {"extra": [1]}]), "type list"),
         (changed(scores=[1], score_lags=[1]), "[target][source][lag]"),
         (changed(scores=[[["x"] * 3] * 3] * 3, score_lags=[1, 2, 3]), "every score"),
         (changed(scores=[[[1.0] * 3] * 3] * 3), '"score_lags"'),
         (changed(domains=[1]), '"domains" must'),
         (changed(domains={"x": {}}), '"edges" must be'),
+        (changed(domains={"x": {"edges": []}, "y": 1}), '"domains" must'),
+        (changed(variables=["a", "b", "c", 1]), '"variables" must be'),
+        (changed(edges=[EDGE, 1]), '"edges" must be'),
+        (changed(scores=[], score_lags=[1, True, 3]), '"score_lags"'),
+        (changed(scores=[], score_lags=1), '"score_lags"'),
+        (changed(scores=[[[1.0] * 2] * 3] * 3, score_lags=[1, 2, 3]), "[target][source][lag]"),
+        (changed(scores=[[[1.0] * 3, 1.0, [1.0] * 3]] * 3, score_lags=[1, 2, 3]), "[target]"),
+        (changed(summary={"a": 1}), '"summary" must be'),
+        (changed(summary=[1]), '"summary" must be'),
+        (changed(summary=[PAIR, 1]), '"summary" must be'),
+        (changed(summary=[PAIR, PAIR | {"source": "x"}]), "summary entry 2 must name"),
+        (changed(summary=[PAIR | {"target": "x"}]), "summary entry 1 must name"),
+        (changed(summary=[PAIR | {"q": "small"}]), "q of a pair must be a number"),
     ],
 )
 def test_broken_json_is_refused_in_one_sentence(text, said):
@@ -204,6 +221,13 @@ class TestStrongestScores:
             ([0, 4, 1, 0.5], "by their places"),
             ([0, 1, 9, 0.5], "none of the lags"),
             ([0, 1, 1, "much"], "must be a number"),
+            (5, "must list"),
+            ([0, 1, 1, 0.5, 0.5], "must list"),
+            ([4, 0, 1, 0.5], "by their places"),
+            ([-1, 0, 1, 0.5], "by their places"),
+            ([0, -1, 1, 0.5], "by their places"),
+            ([True, 0, 1, 0.5], "by their places"),
+            ([0, 1.0, 1, 0.5], "by their places"),
         ],
     )
     def test_what_cannot_be_is_refused(self, graph, entry, sentence):
@@ -211,3 +235,72 @@ class TestStrongestScores:
         content["strongest_scores"] = entry if entry == "none" else [entry]
         with pytest.raises(InputError, match=sentence):
             read_json(json.dumps(content))
+
+    def test_the_first_and_the_last_place_are_read(self, graph):
+        content = json.loads(graph.to_json())
+        content["strongest_scores"] = [[0, 3, 1, 0.5], [3, 0, 3, "-Infinity"]]
+        scores = read_json(json.dumps(content)).scores
+        assert scores.sel(target="a", source="d", lag=1) == 0.5
+        assert scores.sel(target="d", source="a", lag=3) == -math.inf
+        assert (scores != 0).sum() == 2
+
+    @pytest.mark.parametrize("seed", range(5))
+    @pytest.mark.parametrize("edges", [0, 2])
+    def test_so_many_are_written_as_asked_for_or_five_for_an_edge(self, monkeypatch, seed, edges):
+        monkeypatch.setattr(json_format, "MOST_SCORES", 47)
+        monkeypatch.setattr(json_format, "KEPT_SCORES", 9)
+        scores = empty_scores(list("abcd"), 3) + np.random.default_rng(seed).normal(size=(4, 4, 3))
+        strongest = np.sort(scores.values.ravel())[::-1]
+        chosen = scores.values >= strongest[edges - 1] if edges else scores.values > 99
+        graph = LaggedGraph.from_scores(scores, chosen)
+        written = json.loads(graph.to_json())["strongest_scores"]
+        assert (
+            sorted((cell[3] for cell in written), reverse=True)
+            == strongest[: 9 + (edges > 0)].tolist()
+        )
+        for target, source, lag, score in written:
+            assert score == scores.values[target, source, lag - 1]
+
+    def test_all_are_written_where_more_are_asked_for_and_unknown_ones_rank_last(self, monkeypatch):
+        monkeypatch.setattr(json_format, "MOST_SCORES", 3)
+        scores = empty_scores(list("ab"), 1) + np.array([[[1.0], [np.nan]], [[-5.0], [2.0]]])
+        graph = LaggedGraph.from_scores(scores, scores.values > 9)
+        assert len(json.loads(graph.to_json())["strongest_scores"]) == 4
+        monkeypatch.setattr(json_format, "KEPT_SCORES", 3)
+        written = json.loads(graph.to_json())["strongest_scores"]
+        assert [cell[3] for cell in written] == [1.0, -5.0, 2.0]
+
+    def test_up_to_a_bound_all_scores_are_written(self, monkeypatch, graph):
+        monkeypatch.setattr(json_format, "MOST_SCORES", 48)
+        assert json.loads(graph.to_json())["scores"] == graph.scores.values.tolist()
+        monkeypatch.setattr(json_format, "MOST_SCORES", 47)
+        assert "strongest_scores" in json.loads(graph.to_json())
+
+
+def test_pairs_of_the_summary_are_kept():
+    summary = pd.DataFrame([PAIR, PAIR | {"source": "c", "p": 0.5, "q": 0.7}])
+    graph = replace(small_graph(), summary=summary)
+    again = read_json(to_json(graph)).summary
+    pd.testing.assert_frame_equal(again, summary.astype({"q": float}))
+    assert read_json(to_json(small_graph())).summary is None
+
+
+def test_text_is_laid_out_for_people_with_an_edge_on_a_line():
+    graph = LaggedGraph.from_edges(["a", "ç"], 1, [("a", "ç", 1, 0.5), ("ç", "a", 1, 0.25)])
+    assert to_json(graph) == (
+        '{\n  "format": "forecause.graph/1",\n  "variables": ["a", "ç"],\n  "max_lag": 1,\n'
+        '  "edges": [\n'
+        '    {"source": "a", "target": "ç", "lag": 1, "score": 0.5},\n'
+        '    {"source": "ç", "target": "a", "lag": 1, "score": 0.25}\n'
+        "  ]\n}\n"
+    )
+    empty = to_json(LaggedGraph.from_edges(["a"], 1, []))
+    assert '\n  "edges": []\n' in empty
+
+
+def test_a_column_of_text_keeps_words_that_are_also_infinities():
+    edges = small_graph().edges.assign(note=["Infinity", "x"], size=[math.inf, -math.inf])
+    graph = LaggedGraph(("a", "b", "c"), 3, edges)
+    again = read_json(to_json(graph)).edges
+    assert again["note"].tolist() == ["Infinity", "x"]
+    assert again["size"].tolist() == [math.inf, -math.inf]

@@ -9,7 +9,15 @@ from forecause.errors import InputError
 from forecause.regression.least_squares import (
     KnownFeatures,
     Regression,
+    largest_variance,
+    lower_factor,
+    lower_solved,
+    orthonormal_basis,
+    orthonormal_columns,
+    positive_inverse,
+    positive_solve,
     precision,
+    principal_axes,
     pseudo_inverse,
     residual_of,
     ridge,
@@ -91,3 +99,47 @@ def test_sums_of_inputs_and_too_few_windows_are_refused(features, values):
         regression(np.hstack([features, total]), values)
     with pytest.raises(InputError, match="5 lagged inputs needs more than 6 windows, found 6"):
         regression(features[:6], values[:6])
+
+
+def test_directions_of_little_size_are_left_out_of_a_basis(features):
+    copy = np.hstack([features, features[:, :1] + 1e-9 * features[:, 1:2]])
+    unit = copy / np.linalg.norm(copy, axis=0)
+    sizes = np.linalg.svd(unit, compute_uv=False)
+    basis = orthonormal_basis(unit, 1e-6)
+    assert basis.shape == (300, 5)
+    np.testing.assert_allclose(basis.T @ basis, np.eye(5), atol=1e-10)
+    np.testing.assert_allclose(basis @ (basis.T @ unit), unit, atol=1e-7)
+    assert orthonormal_basis(unit, sizes[2]).shape == (300, 2)  # a size up to the bound is left out
+    columns = orthonormal_columns(features)
+    np.testing.assert_allclose(columns.T @ columns, np.eye(5), atol=1e-10)
+    np.testing.assert_allclose(columns @ (columns.T @ features), features, atol=1e-9)
+
+
+def test_factors_and_axes_are_those_of_the_matrix(features, values):
+    gram = features.T @ features
+    factor = lower_factor(gram)
+    np.testing.assert_allclose(factor @ factor.T, gram, rtol=1e-8)
+    assert not np.triu(factor, 1).any()
+    expected = np.linalg.inv(factor) @ values[:5]
+    np.testing.assert_allclose(lower_solved(factor, values[:5]), expected, rtol=1e-8)
+    variances, axes = principal_axes(gram)
+    assert (np.diff(variances) > 0).all()
+    np.testing.assert_allclose(gram @ axes, axes * variances, rtol=1e-6, atol=1e-6)
+    both = largest_variance(np.stack([gram, 2 * gram]))
+    np.testing.assert_allclose(both, [variances[-1], 2 * variances[-1]])
+
+
+@pytest.mark.parametrize("kind", ["regular", "nearly singular", "not definite"])
+def test_a_positive_matrix_is_inverted_and_solved_whatever_its_factor_does(features, kind):
+    gram = features.T @ features
+    if kind == "nearly singular":
+        gram = gram + 1e9 * np.outer(np.ones(5), np.ones(5))
+    if kind == "not definite":
+        gram[0, 0] *= -1
+    inverse = positive_inverse(gram)
+    np.testing.assert_allclose(inverse, np.linalg.inv(gram), rtol=1e-4, atol=1e-12)
+    np.testing.assert_allclose(inverse, inverse.T, rtol=1e-6, atol=1e-14)
+    cross = np.arange(10.0).reshape(5, 2)
+    np.testing.assert_allclose(gram @ positive_solve(gram, cross), cross, atol=1e-4)
+    many = positive_solve(np.stack([gram, gram]), np.stack([cross, 2 * cross]))
+    np.testing.assert_allclose(many[1], 2 * many[0], rtol=1e-6)

@@ -86,11 +86,11 @@ def test_a_wave_is_measured_around_its_mean(inputs):
         assert proposal.z == pytest.approx(abs(correlation) * np.sqrt(len(inputs)), rel=1e-3)
 
 
-def test_an_input_without_waves_is_no_wave(inputs):
+@pytest.mark.parametrize("level", [0.0, 0.7, 3.0])
+def test_an_input_that_stands_still_is_no_wave(inputs, level):
     still = inputs.copy()
-    still[:, 2] = 0.0
-    (found,) = scan.WaveScan(still, np.array([2]))(inputs[:, :1])
-    assert found == []
+    still[:, 2] = level
+    assert scan.WaveScan(still, np.array([2]))(inputs[:, :2]) == [[], []]
 
 
 def test_every_pair_of_functions_of_two_inputs_is_scanned_once(inputs):

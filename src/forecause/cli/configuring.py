@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from forecause.common.bounded import parse_json, text_of
 from forecause.config import GROUP_OF, GROUPS, Config, ForecasterSpec, check_names
 from forecause.config.advice import as_flag
 from forecause.errors import InputError
@@ -33,11 +34,10 @@ def configuration(
 
 def read_config(path: Path) -> Config:
     """The configuration in a run.json, or in a file that holds its settings alone."""
+    text = text_of(path)
     try:
-        held = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{str(path)!r} cannot be read: {error.strerror}.") from None
-    except ValueError:
+        held = parse_json(text, strict=False)
+    except (ValueError, RecursionError):
         raise InputError(f"{str(path)!r} is no JSON file with options.") from None
     held = held.get("settings", held) if isinstance(held, dict) else held
     if not isinstance(held, dict):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+from io import StringIO
 from pathlib import Path
 
+from forecause.common.bounded import text_of
 from forecause.errors import InputError
 
 HEADER = ["source", "target"]
@@ -12,10 +14,10 @@ HEADER = ["source", "target"]
 
 def read_pairs(path: Path) -> list[tuple[str, str]]:
     """The pairs of a CSV file; a first line that says source,target is no pair."""
+    text = StringIO(text_of(path), newline="")
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            lines = [[cell.strip() for cell in line] for line in csv.reader(file)]
-    except (OSError, UnicodeDecodeError) as error:
+        lines = [[cell.strip() for cell in line] for line in csv.reader(text)]
+    except csv.Error as error:
         raise InputError(f"{str(path)!r} cannot be read as a CSV file: {error}.") from None
     kept = [(number, line) for number, line in enumerate(lines, 1) if any(line)]
     if kept and [cell.lower() for cell in kept[0][1]] == HEADER:

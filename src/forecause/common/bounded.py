@@ -45,9 +45,9 @@ def read_file(path: Path, most: int = LARGEST_TEXT) -> bytes:
         return file.read(about.st_size)
 
 
-def text_of(source: str | Path, opening: str) -> str:
+def text_of(source: str | Path, opening: str = "") -> str:
     """The text of a file; a string that begins with `opening` is taken as the text itself."""
-    if isinstance(source, str) and source.lstrip().startswith(opening):
+    if opening and isinstance(source, str) and source.lstrip().startswith(opening):
         return source
     try:
         return read_file(Path(source)).decode("utf-8-sig")

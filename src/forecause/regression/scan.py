@@ -34,6 +34,9 @@ FACTORS_AT_ONCE = 16  # second factors of triples whose thirds are looked at tog
 FEW_COLUMNS = 30  # up to so many, triples are made of bends too
 PROPOSALS = 12  # of one scan, that are looked at more closely
 
+# Numerics:
+LEAST_VARIANCE = 1e-6  # of a wave in single precision; less is rounding
+
 # Shape of the model:
 WAVE_RATES = np.arange(2.0, 32.01, 0.25)  # of single inputs
 PLAIN: tuple[tuple[Kind, float], ...] = (("line", 1.0), ("bend", 1.0))
@@ -108,7 +111,8 @@ class WaveScan:
         scale = np.empty((2, len(self.columns), len(WAVE_RATES)), dtype=np.float32)
         for phase, place, wave in self._waves():
             squares = np.einsum("rc,rc->c", wave, wave) - rows * wave.mean(0) ** 2
-            scale[phase, :, place] = np.sqrt(rows / np.maximum(squares, 1e-12))
+            varies = squares > LEAST_VARIANCE * rows  # beyond rounding
+            scale[phase, :, place] = varies * np.sqrt(rows / np.where(varies, squares, 1.0))
         return scale
 
     def __call__(self, residuals: Array) -> list[list[Proposal]]:
