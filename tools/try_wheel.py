@@ -46,7 +46,7 @@ def main() -> None:
         asked = [str(programs / "forecause"), "bench"]
         told = subprocess.run(asked, cwd=folder, env=plain, capture_output=True, text=True)
         print("$ forecause bench", told.stderr, sep="\n", flush=True)  # noqa: T201
-        if told.returncode != 2 or "pip install forecause-bench" not in told.stderr:
+        if told.returncode != 2 or "pip install ./bench" not in told.stderr:
             sys.exit("The command bench did not say which package it is part of.")
 
 

@@ -134,7 +134,7 @@ def test_a_missing_package_is_told_apart_from_a_failure(monkeypatch):
     job = next(job for job in jobs_of(SUITES["quick"]) if job.method == "pcmci")
     found = runner.run_job(job.to_dict())
     assert found["status"] == "missing"
-    assert "pip install 'forecause[refine]'" in found["error"]
+    assert "pip install '.[refine]'" in found["error"]
 
 
 def test_only_oracles_see_the_truth():

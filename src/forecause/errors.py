@@ -62,10 +62,10 @@ class InputError(ForecauseError, ValueError):
 class MissingExtra(InputError, ImportError):
     """An optional dependency is not installed."""
 
-    def __init__(self, package: str, extra: str, of: str = "forecause") -> None:
+    def __init__(self, package: str, extra: str, folder: str = ".") -> None:
         super().__init__(
-            f"This needs the package {package!r}, which is not installed; "
-            f"try: pip install '{of}[{extra}]'"
+            f"This needs the package {package!r}, which is not installed; try: pip install "
+            f"{package} (or in Forecause's own folder: pip install '{folder}[{extra}]')"
         )
 
 

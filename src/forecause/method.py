@@ -328,12 +328,14 @@ def plan_work(windows: Windows, config: Config, run: Run) -> Plan:
     tried = specs_tried(config.forecasting, windows)
     fits = 1 + config.forecasting.cross_fit + (2 if is_tested_by_refits(config) else 0)
     cost = expected_cost(windows, tried, config.forecasting.head != "mse", fits)
+    if config.run.budget is not None or run.progress is not QUIET:
+        cost = replace(cost, slowdown=slowdown())
     run.progress.say(cost.sentence)
     check_memory(cost)
     if config.run.budget is None:
         return UNLIMITED
     asked = None if spec is None else tried[0].kind
-    plan = plan_for(config.run.budget, cost, asked, slowdown())
+    plan = plan_for(config.run.budget, cost, asked)
     run.notes.extend(plan.notes)
     if not any(isinstance(settings, TrainedSettings) for settings in tried):
         return plan

@@ -15,7 +15,11 @@ FRAME = pd.DataFrame({"größe": RAIN, "fluss": RIVER})
 
 
 def german(value: float) -> str:
-    return f"{value:,.2f}".translate(str.maketrans(",.", ".,"))
+    return marked(value, ".", ",")
+
+
+def marked(value: float, thousands: str, decimal: str) -> str:
+    return f"{value:,.2f}".translate(str.maketrans({",": thousands, ".": decimal}))
 
 
 def cells(text, separator=";"):
@@ -63,6 +67,21 @@ FILES = {
         {},
         "marks between their thousands",
     ),
+    "french.csv": (
+        lambda p: p.write_text(cells(lambda x: marked(x, "\u202f", ",")), encoding="utf-8"),
+        {},
+        "marks between their thousands",
+    ),
+    "spaced.csv": (
+        lambda p: p.write_text(cells(lambda x: marked(x, " ", "."), ","), encoding="utf-8"),
+        {},
+        "marks between their thousands",
+    ),
+    "swiss.csv": (
+        lambda p: p.write_text(cells(lambda x: marked(x, "'", ".")), encoding="utf-8"),
+        {},
+        "marks between their thousands",
+    ),
     "tabs.tsv": (lambda p: FRAME.to_csv(p, index=False, sep="\t"), {}, None),
     "bars.csv": (lambda p: FRAME.to_csv(p, index=False, sep="|"), {}, "separated by bars"),
     "one.xlsx": (lambda p: workbook(p, {"Daten": FRAME}), {}, None),
@@ -100,6 +119,10 @@ MORE_THAN_CELLS = {
     "comments.csv": ("# station 7\n\n# 2020\n" + HEAD + BODY, "without 2 lines of comment"),
     "header-in-comment.csv": ("# station 7\n#größe,fluss\n" + BODY, "without 1 line of comment"),
     "units.csv": (HEAD + "mm,m3/s\n" + BODY, "('mm', 'm3/s') was taken as units"),
+    "units-above-thousands.csv": (
+        cells(german).replace("\n", "\nmm;m3/s\n", 1),
+        "('mm', 'm3/s') was taken as units",
+    ),
     "both.csv": ("# from here\n" + HEAD + "mm,-\n" + BODY, "('mm') was taken as units"),
     "spaces.txt": ((HEAD + BODY).replace(",", "   "), "separated by spaces"),
     "commas.txt": (HEAD + BODY, None),

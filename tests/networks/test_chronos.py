@@ -369,7 +369,9 @@ def test_a_folder_is_kept_as_a_full_path(base_folder, monkeypatch):
 
 def test_without_the_package_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "chronos.chronos2", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'forecause\[chronos\]'"):
+    with pytest.raises(
+        MissingExtra, match=r"pip install chronos-forecasting \(or .*'\.\[chronos\]"
+    ):
         ChronosModel((STEPS, VARIABLES), Chronos())
 
 

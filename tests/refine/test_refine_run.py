@@ -108,7 +108,7 @@ def test_other_data_is_refused(command, tmp_path):
 
 def test_without_tigramite_the_message_says_what_to_install(instantaneous, monkeypatch):
     monkeypatch.setitem(sys.modules, "tigramite.lpcmci", None)
-    with pytest.raises(fc.InputError, match=r"pip install .*forecause\[refine\]"):
+    with pytest.raises(fc.InputError, match=r"pip install tigramite \(or .*\.\[refine\]"):
         instantaneous.refine(latent=True)
 
 

@@ -215,6 +215,27 @@ def test_names_of_thirty_linked_variables_do_not_cover_each_other(open_page, tmp
             assert apart or abs(one["y"] - other["y"]) >= (one["h"] + other["h"]) / 2
 
 
+def overlap(one, other):
+    near_x = abs(one["x"] - other["x"]) < (one["w"] + other["w"]) / 2
+    return near_x and abs(one["y"] - other["y"]) < (one["h"] + other["h"]) / 2
+
+
+def test_a_phone_names_a_chosen_variable_and_all_that_it_is_linked_to(open_page, tmp_path):
+    run = many_variables(100, 5, 300)
+    between = run.graph.edges.query("source == 'sensor 33' or target == 'sensor 33'")
+    linked = {*between["source"], *between["target"]}
+    assert len(linked) > 4
+    page = open_page(run.report(tmp_path / "many.html"), "#variable=sensor+33", size=PHONE)
+    boxes = page.evaluate("forecause.boxes()")
+    assert linked <= {one["label"] for one in boxes}
+    named = [one for one in boxes if one["label"]]
+    assert len(boxes) > len(named)  # the others are dots, which hide no letter
+    for at, one in enumerate(named):
+        assert not any(overlap(one, other) for other in named[at + 1 :])
+    page.mouse.click(*page.evaluate("forecause.where({kind: 'variable', key: 'sensor 15'})"))
+    until(page, "document.querySelector('#panel-title')?.textContent === 'sensor 15'")
+
+
 def test_who_decided_an_edge_stands_within_the_table_as_it_opens(open_page, path):
     page = open_page(path, size=DESK)
     heads = page.locator("#table th button")

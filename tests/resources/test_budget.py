@@ -130,7 +130,7 @@ def test_the_published_model_within_seconds_still_gives_its_three_edges_per_targ
 def test_a_machine_that_takes_twice_as_long_gives_half_the_steps_in_the_same_time():
     kind = "deep-transformer"
     cost = Cost({"tests": 4.0, kind: 1000.0}, 1.0, {kind: 6000}, frozenset({kind}))
-    idle, busy = (plan_for(180, cost, kind, slow) for slow in (1.0, 2.0))
+    idle, busy = (plan_for(180, replace(cost, slowdown=slow), kind) for slow in (1.0, 2.0))
     [one], [other] = idle.networks.values(), busy.networks.values()
     assert pytest.approx(one.steps / other.steps, rel=0.01) == (180 * 0.9 - 4.0) / (90 * 0.9 - 4.0)
     assert other.seconds == pytest.approx(2 * (90 * 0.9 - 4.0))

@@ -47,6 +47,17 @@ def test_the_sentence_names_the_range_and_of_long_work_the_costliest_stage():
     assert short.sentence == "Expecting about 1 to 6 s and 0.5 GB."
 
 
+def test_the_range_counts_how_busy_others_keep_the_machine():
+    cost = Cost({TESTS: 8.0}, 0.5, slowdown=10.0)
+    assert cost.sentence == (
+        "Expecting about 32 s to 3 min, mostly for the tests, and 0.5 GB (other programs keep this "
+        "machine busy)."
+    )
+    idle = Cost({TESTS: 8.0, "mlp": 60.0}, 0.5, unsure=frozenset({"mlp"}))
+    for name in ("least", "most_of_plain", "most"):
+        assert getattr(replace(idle, slowdown=4.0), name) == 4 * getattr(idle, name)
+
+
 def test_what_waits_for_a_sign_of_joint_functions_counts_at_most_alone():
     known = {"steps": {"mlp": 1000}, "earliest": {"mlp": 0.5}}
     cost = Cost({TESTS: 10.0, "mlp": 60.0}, 0.64, unsure=frozenset({"mlp"}), **known)

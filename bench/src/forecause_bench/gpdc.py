@@ -1,6 +1,6 @@
 """PCMCI+ with tigramite's nonlinear test GPDC: Gaussian processes and distance correlation.
 
-It needs the package dcor (`pip install 'forecause-bench[gpdc]'`). Its time grows with the cube of
+It needs the package dcor (`pip install './bench[gpdc]'`). Its time grows with the cube of
 the rows, so it is for short tables.
 """
 
@@ -22,7 +22,7 @@ def pcmci_plus_gpdc(panel: Panel, max_lag: int, seed: int) -> list[Answer]:
     try:
         import dcor  # noqa: F401
     except ModuleNotFoundError as error:
-        raise MissingExtra("dcor", "gpdc", "forecause-bench") from error
+        raise MissingExtra("dcor", "gpdc", "./bench") from error
     test = load("tigramite.independence_tests.gpdc").GPDC(seed=seed, verbosity=0)
     searcher = load("tigramite.pcmci").PCMCI(frame_of(panel, max_lag), test, 0)
     with quiet():

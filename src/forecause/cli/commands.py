@@ -141,5 +141,5 @@ def _not_installed(name: str) -> Exception:
 
     return InputError(
         f"The command {name!r} is part of the package 'forecause-bench', which is not installed; "
-        "try: pip install forecause-bench"
+        "try in Forecause's own folder: pip install ./bench"
     )

@@ -27,15 +27,20 @@ MISSING = (
     *("-", "--", ".", "?"),
 )
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
-# Numbers with marks between their thousands, by their decimal mark: 1.849,81 and 1,849.81; two
-# such marks are enough.
+# Numbers with marks between their thousands, by their decimal mark: 1.849,81 and 1,849.81, of which
+# two are enough; 1 849,81 and 1'849.81, whose spaces and apostrophes can mean nothing else.
+APART = " '\u2019\u00a0\u2009\u202f"
 WITH_THOUSANDS = {
-    ",": re.compile(r"[-+]?\d{1,3}((\.\d{3})+,\d+|(\.\d{3}){2,})"),
-    ".": re.compile(r"[-+]?\d{1,3}((,\d{3})+\.\d+|(,\d{3}){2,})"),
+    ",": re.compile(
+        rf"[-+]?\d{{1,3}}((\.\d{{3}})+,\d+|(\.\d{{3}}){{2,}}|([{APART}]\d{{3}})+(,\d+)?)"
+    ),
+    ".": re.compile(
+        rf"[-+]?\d{{1,3}}((,\d{{3}})+\.\d+|(,\d{{3}}){{2,}}|([{APART}]\d{{3}})+(\.\d+)?)"
+    ),
 }
 PERHAPS_THOUSANDS = {
-    ",": re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?"),
-    ".": re.compile(r"[-+]?(\d+|\d{1,3}(,\d{3})+)(\.\d+)?"),
+    ",": re.compile(rf"[-+]?(\d+|\d{{1,3}}([.{APART}]\d{{3}})+)(,\d+)?"),
+    ".": re.compile(rf"[-+]?(\d+|\d{{1,3}}([,{APART}]\d{{3}})+)(\.\d+)?"),
 }
 
 OTHER = "other"  # the level that rare ones are pooled in
@@ -74,9 +79,9 @@ def numbers_with_thousands(values: Column, decimal: str, missing: Missing = ()) 
     texts = [str(cell).strip() for cell in values[~absent]]
     if not texts or not all(map(PERHAPS_THOUSANDS[decimal].fullmatch, texts)):
         return None
-    mark = "." if decimal == "," else ","
+    plain = str.maketrans({**dict.fromkeys(f".,{APART}"), decimal: "."})
     found = np.full(len(values), np.nan)
-    found[~absent] = [float(text.replace(mark, "").replace(decimal, ".")) for text in texts]
+    found[~absent] = [float(text.translate(plain)) for text in texts]
     return found
 
 

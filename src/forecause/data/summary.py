@@ -265,7 +265,8 @@ def _span(rows: int, time: Timing) -> str:
     if not months:
         return duration(rows * float(time["step"]))
     for size, one, several in CALENDAR:
-        if rows * months % size == 0:
+        in_months = size == 3 and months % 3  # one says 3 months, unless rows are quarters
+        if rows * months % size == 0 and not in_months:
             count = rows * months // size
             return one if count == 1 else f"{count} {several}"
     raise AssertionError("every number is a multiple of 1")

@@ -17,6 +17,7 @@ from forecause.config.options import ReadingOptions
 from forecause.config.spec import GapsName, HowName
 from forecause.data.cells import known_labels, level_text
 from forecause.data.cleaning import left_out_columns, rate
+from forecause.data.dates import order_chosen
 from forecause.data.findings import MOST_SHOWN, Change, Problems, counted
 from forecause.data.gaps import additive_outliers, expected, interpolated
 from forecause.data.panel import Panel
@@ -409,4 +410,6 @@ def _time_note(name: str, table: RawTable) -> str:
     if name in UNNAMED:
         return "The unnamed first column was taken as the time."
     place = "The index" if name in table.beside else "The column"
-    return f"{place} {name!r} was taken as the time."
+    order = order_chosen(table.column(name))
+    written = f", its dates as {order}" if order else ""
+    return f"{place} {name!r} was taken as the time{written}."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Container
 from dataclasses import replace
 from itertools import pairwise, takewhile
@@ -15,7 +14,7 @@ import pandas as pd
 
 from forecause.config.advice import Advice
 from forecause.config.thresholds import thresholds
-from forecause.data.cells import as_objects
+from forecause.data.dates import are_dates, dates_or_numbers, first_unreadable, looks_like_dates
 from forecause.data.findings import Change, counted
 from forecause.data.sources.rawtable import TIME_NAMES, UNNAMED, RawTable
 from forecause.errors import InputError
@@ -25,12 +24,7 @@ Array = npt.NDArray[Any]
 CALENDAR = ("year", "month", "day", "hour", "minute")
 DATED = "date"  # what the column that they make is called
 WEAK_NAMES = frozenset({"t", "index", "step"})  # as likely a variable's name
-DATE = re.compile(r"\s*(\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{4}-(0[1-9]|1[0-2])\s*$)")
-MONTHS_IN_WORDS = ("%b %Y", "%B %Y", "%Y %b", "%Y %B", "%b-%Y", "%b-%y")
-MONTH_IN_WORDS = re.compile(r"\s*([^\W\d]{3,9}[- ]\d{2,4}|\d{4}[- ]?[^\W\d]{3,9})\s*")
 ZONE = re.compile(r"\d:\d\d.*(Z|[-+]\d\d:?\d\d)\s*$")
-# 2010Q1, 2010-Q1, Q1 2010; 2010M01, 2010-M1
-PERIOD = re.compile(r"\s*(?:(\d{4})[-/ ]?([QqMm])(\d{1,2})|[Qq]([1-4])[-/ ]?(\d{4}))\s*")
 
 
 def recognised_time(table: RawTable, series: Array, taken: Container[str | None]) -> str | None:
@@ -42,13 +36,13 @@ def recognised_time(table: RawTable, series: Array, taken: Container[str | None]
     names = [name for name in table.names if name not in taken]
     named = [name for name in names if name.strip().lower() in TIME_NAMES]
     dated = [name for name in names if table.head(name).dtype.kind == "M"]
-    written = [name for name in names if _looks_like_dates(table.head(name))]
+    written = [name for name in names if looks_like_dates(table.head(name))]
     for name, values in table.beside.items():
         if name in taken:
             continue
         unnamed = name == "index" and values.dtype.kind in "OU"
         called_time = name.strip().lower() in TIME_NAMES and not unnamed
-        if values.dtype.kind in "Mm" or called_time or _are_dates(values):
+        if values.dtype.kind in "Mm" or called_time or are_dates(values):
             return name
     if dated:
         return next((name for name in dated if name in named), dated[0])
@@ -91,10 +85,10 @@ def with_calendar_time(table: RawTable, taken: Container[str | None]) -> RawTabl
 
 def time_values(name: str, values: Array) -> Array:
     """The column as dates (datetime64) or numbers (float64), without a missing one."""
-    time = _read(values)
+    time = dates_or_numbers(values)
     _check_zones(name, values)
     if time is None:
-        row = _first_unreadable(values)
+        row = first_unreadable(values)
         raise InputError(
             f"The time column {name!r} cannot be read as dates or numbers: found "
             f"{_cut(values.astype(object)[row])} in row {row + 1}."
@@ -227,7 +221,7 @@ def _shows_time(name: str, values: Array, series: Array) -> bool:
 
     Numbers under a name like `time` that do neither are an error to report, not a variable.
     """
-    time = _read(values)
+    time = dates_or_numbers(values)
     if time is None:
         return False
     if time.dtype.kind == "M" or name.strip().lower() not in WEAK_NAMES:
@@ -243,78 +237,3 @@ def _counts_up(values: Array, series: Array) -> bool:
     if values.dtype.kind not in "iu":
         return False
     return bool(((np.diff(values.astype(np.int64)) > 0) | (np.diff(series) != 0)).all())
-
-
-def _are_dates(values: Array) -> bool:
-    """Whether text can be read as dates, such as months in words."""
-    read = _read(values) if values.dtype.kind in "OU" and len(values) else None
-    return read is not None and read.dtype.kind == "M"
-
-
-def _looks_like_dates(values: Array) -> bool:
-    if values.dtype.kind not in "OU" or not len(values):
-        return False
-    first = values[0]
-    forms = (DATE.match, PERIOD.fullmatch, MONTH_IN_WORDS.fullmatch)
-    return isinstance(first, str) and any(form(first) for form in forms)
-
-
-def _read(values: Array) -> Array | None:
-    """Dates or numbers, with NaT or NaN where missing; None if the values are neither."""
-    if values.dtype.kind in "Mm":
-        return values
-    if values.dtype.kind in "iuf":
-        return _compact_dates(values)
-    if values.dtype.kind not in "OU":
-        return None
-    cells = as_objects(values)
-    try:
-        as_numbers = pd.to_numeric(cells, errors="coerce").to_numpy(np.float64)
-    except OverflowError:
-        return None  # whole numbers beyond all floats
-    if (np.isnan(as_numbers) == cells.isna().to_numpy()).all():
-        return _compact_dates(as_numbers)
-    cells = cells.map(_start_of_period)
-    formats: list[dict[str, Any]] = [{"format": one} for one in ("ISO8601", *MONTHS_IN_WORDS)]
-    for attempt in (*formats, {}, {"dayfirst": True}):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            try:
-                dates = pd.to_datetime(cells, utc=True, **attempt)
-            except (ValueError, TypeError, OverflowError):
-                continue
-        if not any("infer format" in str(warning.message) for warning in caught):  # no guessing
-            return np.asarray(dates.dt.tz_localize(None).to_numpy())
-    return None
-
-
-def _start_of_period(cell: Any) -> Any:
-    """The first day of a quarter or month, such as 2010Q1 or 2010M01; other cells as they are."""
-    if isinstance(cell, pd.Period):
-        return cell.to_timestamp()
-    match = PERIOD.fullmatch(cell) if isinstance(cell, str) else None
-    if match is None:
-        return cell
-    year, unit, number, quarter, year_after = match.groups()
-    month = int(number or quarter) if unit in ("M", "m") else 3 * int(number or quarter) - 2
-    return f"{year or year_after}-{month:02d}-01" if 1 <= month <= 12 else cell
-
-
-def _compact_dates(values: Array) -> Array:
-    """Whole numbers such as 20240131 are dates; others stay numbers."""
-    values = values.astype(np.float64)
-    likely = (values > 19_000_000) & (values < 22_000_000) & (values == np.floor(values))
-    if len(values) < 2 or not likely.all():
-        return values
-    text = pd.Series(values.astype(np.int64).astype(str))
-    dates = pd.to_datetime(text, format="%Y%m%d", errors="coerce").to_numpy()
-    return values if np.isnat(dates).any() else np.asarray(dates)
-
-
-def _first_unreadable(values: Array) -> int:
-    if values.dtype.kind not in "OU":
-        return 0
-    cells = as_objects(values)
-    dates = pd.to_datetime(cells, errors="coerce", utc=True, format="ISO8601")
-    odd = np.flatnonzero(dates.isna() & cells.notna())
-    return int(odd[0]) if len(odd) else 0

@@ -40,7 +40,8 @@ MOST_TESTED = 50_000  # windows that count in the tests
 COUNTED_STEPS = {"mlp": (5e-4, 9.0), "transformer": (4e-3, 14.0)}  # seconds, times `work`
 TIMED_STEPS = 3
 PASSES, PASSES_PER_TARGET = 10.0, 0.8  # of READ_WINDOWS, after training: relevance, causes, page
-PROBE = 0.15  # processor seconds, in which is seen how busy the machine is
+PROBE = 0.1  # processor seconds, in which is seen how busy the machine is
+BUSY = 1.5  # seconds for every processor second, from which it is said that others are at work
 STEP, OPTIMISER = 4e-4, 1.2  # seconds of a step besides, and times its gradient
 SOLUTIONS = 25  # of the normal equations, to choose a penalty on left-out time
 SCREEN_SHARE = 0.3  # of the speed of products that the screen for very many inputs reaches
@@ -57,7 +58,7 @@ LEAST_EFFORT = 0.05  # of the tests and the readout
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds by stage on an idle machine, of networks if none stops early, and gigabytes."""
+    """Processor seconds by stage, of networks if none stops early, and gigabytes."""
 
     seconds: Mapping[str, float]
     memory_gb: float
@@ -67,31 +68,36 @@ class Cost:
     earliest: Mapping[str, float] = field(default_factory=dict)  # share of a network's steps
     # after which it may end
     fits: int = 1  # how often every network is trained
+    slowdown: float = 1.0  # seconds that pass for every processor second
 
     @property
     def least(self) -> float:
         """Few runs take less: nothing is found that is joint, networks stop early."""
         sure = (name for name in self.seconds if name not in self.unsure)
-        return FEW_TAKE_LESS * sum(self._all_fits(n) * self.earliest.get(n, 1.0) for n in sure)
+        own = sum(self._all_fits(name) * self.earliest.get(name, 1.0) for name in sure)
+        return self.slowdown * FEW_TAKE_LESS * own
 
     @property
     def most(self) -> float:
         """Few runs take more."""
-        return STARTUP + FEW_TAKE_MORE * sum(map(self._all_fits, self.seconds))
+        return self.slowdown * (STARTUP + FEW_TAKE_MORE * sum(map(self._all_fits, self.seconds)))
 
     @property
     def most_of_plain(self) -> float:
         """Few runs take more in which nothing joint is found."""
-        return self.most - FEW_TAKE_MORE * sum(map(self._all_fits, self.unsure))
+        joint = FEW_TAKE_MORE * sum(map(self._all_fits, self.unsure))
+        return self.most - self.slowdown * joint
 
     def _all_fits(self, stage: str) -> float:
         return self.seconds[stage] * (self.fits if stage in self.steps else 1)
 
     @property
     def sentence(self) -> str:
-        """The range on an idle machine, what most of it is for if that is long, and the memory."""
+        """The range, what most of it is for if that is long, and the memory."""
+        others = " (other programs keep this machine busy)" if self.slowdown > BUSY else ""
+        memory = f"and {self.memory_gb:.1f} GB{others}."
         if self.most < LONG:
-            return f"Expecting about {_range(self.least, self.most)} and {self.memory_gb:.1f} GB."
+            return f"Expecting about {_range(self.least, self.most)} {memory}"
         is_plain = self.most == self.most_of_plain
         joint = "" if is_plain else f", up to {in_words(self.most)} where effects are joint"
         stage = max(self.seconds, key=self._all_fits)
@@ -99,7 +105,7 @@ class Cost:
         has_most = 2 * self._all_fits(stage) > sum(map(self._all_fits, self.seconds))
         mostly = f", mostly for {name}," if has_most else ""
         span = _range(self.least, self.most_of_plain)
-        return f"Expecting about {span}{joint}{mostly} and {self.memory_gb:.1f} GB."
+        return f"Expecting about {span}{joint}{mostly} {memory}"
 
 
 def _range(least: float, most: float) -> str:
@@ -254,14 +260,11 @@ def machine_gb() -> float:
         return float("inf")
 
 
-def plan_for(budget: float, cost: Cost, asked: str | None, slowdown: float = 1.0) -> Plan:
-    """How to keep to `budget` seconds; the kind that is `asked` for by name is never left out.
-
-    All takes `slowdown` times as long as on an idle machine.
-    """
+def plan_for(budget: float, cost: Cost, asked: str | None) -> Plan:
+    """How to keep to `budget` seconds; the kind that is `asked` for by name is never left out."""
     networks = [kind for kind in cost.seconds if kind in cost.steps]
     fixed = sum(cost.seconds[stage] for stage in cost.seconds if stage not in networks)
-    left = budget / slowdown * (1 - RESERVE)
+    left = budget / cost.slowdown * (1 - RESERVE)
     effort = max(LEAST_EFFORT, min(1.0, left / 2 / fixed))
     left = max(0.0, left - fixed * effort)
     shares: dict[str, Share | None] = {}
@@ -271,7 +274,7 @@ def plan_for(budget: float, cost: Cost, asked: str | None, slowdown: float = 1.0
         if cost.seconds[kind] <= own:
             left -= cost.seconds[kind] * cost.fits
             continue
-        shares[kind] = share = _share(own, cost, kind, kind == asked, slowdown)
+        shares[kind] = share = _share(own, cost, kind, kind == asked)
         if share is None:
             notes.append(f"no {kind}")
             continue
@@ -284,11 +287,11 @@ def plan_for(budget: float, cost: Cost, asked: str | None, slowdown: float = 1.0
     return Plan(shares, effort, (kept,) if kept else ())
 
 
-def _share(seconds: float, cost: Cost, kind: str, needed: bool, slowdown: float) -> Share | None:
+def _share(seconds: float, cost: Cost, kind: str, needed: bool) -> Share | None:
     """The steps that fit, of half the width if they are few; None where that is not enough."""
     most = cost.steps[kind]
     steps = int(most * seconds / cost.seconds[kind])
-    seconds *= slowdown
+    seconds *= cost.slowdown
     if steps >= USEFUL_STEPS:
         return Share(seconds, min(steps, most))
     if needed and kind in cost.indivisible:

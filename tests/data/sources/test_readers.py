@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from forecause.data import Panel
@@ -166,6 +166,7 @@ def test_counted_column_names_are_a_header(tmp_path, index):
         unique=True,
     )
 )
+@example(names=["a", "b", "\r\r"])
 def test_names_of_a_csv_are_kept_as_they_are(tmp_path_factory, names):
     assume(not any(name.strip().lower() in TIME_NAMES for name in names))
     path = tmp_path_factory.mktemp("names") / "table.csv"
@@ -299,7 +300,7 @@ def test_no_file_runs_code(tmp_path, ending):
 def test_a_missing_package_is_named_with_its_extra(tmp_path, monkeypatch, ending, package):
     path = write(tmp_path / f"table{ending}", FRAME)
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingExtra, match=rf"{package}.*forecause\[files\]"):
+    with pytest.raises(MissingExtra, match=rf"pip install {package} .*'\.\[files\]'"):
         Panel.of(path)
 
 

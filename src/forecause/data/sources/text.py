@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 import warnings
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice, takewhile
@@ -14,7 +15,13 @@ import numpy as np
 import pandas as pd
 
 from forecause.config.advice import Advice
-from forecause.data.cells import DECIMAL_COMMA, MISSING, WITH_THOUSANDS, numbers_with_thousands
+from forecause.data.cells import (
+    DECIMAL_COMMA,
+    MISSING,
+    PERHAPS_THOUSANDS,
+    WITH_THOUSANDS,
+    numbers_with_thousands,
+)
 from forecause.data.sources.rawtable import RawTable, check_names, raw_table
 from forecause.errors import InputError
 
@@ -95,8 +102,6 @@ def read_delimited(path: Path, separator: str = ",", encoding: str | None = None
 def _read_as(path: Path, separator: str, encoding: str) -> RawTable:
     style, rows = _first_rows(path, separator, encoding)
     header, first_row = rows[0], rows[1] if len(rows) > 1 else []
-    if header and WEB_PAGE.match(header[0]):
-        raise InputError("it is a web page, not a table; save the table itself.")
     has_header = not _is_data(header, style)
     if has_header and not first_row:
         raise InputError("there is a header but no rows.")
@@ -118,12 +123,14 @@ def _first_rows(path: Path, separator: str, encoding: str) -> tuple[_Style, list
     """How the file is written, and its first rows from the header on, those of units left out."""
     try:
         with path.open(encoding=encoding, newline="") as file:
-            numbered = [(i, line) for i, line in enumerate(islice(file, LOOKED_AT)) if line.strip()]
+            numbered = _written_lines(islice(file, LOOKED_AT))
         lines = [line for _, line in numbered]
         if encoding == WESTERN and any(map(CONTROL.search, lines)):
             raise UnicodeError("no text of any encoding")
         comments = _comments(lines)
         lines = lines[comments:]
+        if lines and WEB_PAGE.match(lines[0]):
+            raise InputError("it is a web page, not a table; save the table itself.")
         if not lines:
             raise InputError(f"its first {comments} lines are comments.")
         chosen = _separator(lines, separator)
@@ -146,6 +153,16 @@ def _first_rows(path: Path, separator: str, encoding: str) -> tuple[_Style, list
     return replace(style, comments=comments, units=units, skipped=tuple(skipped)), rows
 
 
+def _written_lines(lines: Iterable[str]) -> list[tuple[int, str]]:
+    """Lines and their numbers from 0, without empty ones that stand in no quoted cell."""
+    written, quoted = [], False
+    for number, line in enumerate(lines):
+        if quoted or line.strip():
+            written.append((number, line))
+        quoted ^= line.count('"') % 2 == 1
+    return written
+
+
 def _comments(lines: list[str]) -> int:
     """How many lines on top begin with #."""
     return len([*takewhile(lambda line: line.lstrip().startswith("#"), lines)])
@@ -164,12 +181,12 @@ def _split(lines: list[str], separator: str) -> list[list[str]]:
 
 def _style(lines: list[str], rows: list[list[str]], separator: str, encoding: str) -> _Style:
     """The marks within numbers: those of a decimal, and whether there are some of thousands."""
-    cells = [cell for row in rows for cell in row]
-    marked = [mark for cell in cells if (mark := _decimal_after_thousands(cell))]
+    cells = [cell.strip() for row in rows for cell in row]
+    marked = [marks for cell in cells if (marks := _decimals_after_thousands(cell))]
     if not marked and separator == ",":  # no other comma can stand in a cell
-        marked = ["." for cell in cells if THOUSANDS_ALONE.fullmatch(cell.strip())]
-    decimal = marked[0] if marked else _decimal(lines, separator)
-    return _Style(separator, decimal, bool(marked), encoding)
+        marked = ["." for cell in cells if THOUSANDS_ALONE.fullmatch(cell)]
+    told = next((marks for marks in marked if len(marks) == 1), None)
+    return _Style(separator, told or _decimal(lines, separator), bool(marked), encoding)
 
 
 def _units(rows: list[list[str]], style: _Style) -> tuple[str, ...]:
@@ -215,9 +232,9 @@ def _decimal(lines: list[str], separator: str) -> str:
     return "," if any(DECIMAL_COMMA.fullmatch(cell) for cell in cells) else "."
 
 
-def _decimal_after_thousands(cell: str) -> str:
-    """The decimal mark of a number that has another mark between its thousands; else nothing."""
-    return next((d for d, pattern in WITH_THOUSANDS.items() if pattern.fullmatch(cell.strip())), "")
+def _decimals_after_thousands(cell: str) -> str:
+    """What may be the decimal mark of a number with marks between its thousands; else nothing."""
+    return "".join(d for d, pattern in WITH_THOUSANDS.items() if pattern.fullmatch(cell))
 
 
 def _is_data(header: list[str], style: _Style) -> bool:
@@ -230,9 +247,10 @@ def _is_data(header: list[str], style: _Style) -> bool:
 
 def _is_value(cell: str, style: _Style) -> bool:
     """Whether it is a number or a date."""
-    return bool(DATE.fullmatch(cell.strip())) or _is_number(
-        cell.strip().replace(style.decimal, ".")
-    )
+    cell = cell.strip()
+    if style.thousands and PERHAPS_THOUSANDS[style.decimal].fullmatch(cell):
+        return True
+    return bool(DATE.fullmatch(cell)) or _is_number(cell.replace(style.decimal, "."))
 
 
 def _is_number(cell: str) -> bool:

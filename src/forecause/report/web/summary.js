@@ -6,7 +6,7 @@ const BEND = 0.16;
 
 function summaryFrame() {
   const left = narrow() ? 52 : drawnSmall() ? 46 : 78, right = narrow() ? 52 : drawnSmall() ? 78 : 84; // the zoom buttons are on the right
-  const top = narrow() ? 96 : 66; // a link to itself reaches up from the highest box
+  const top = narrow() ? (state.selfs ? 96 : 64) : 66; // a link to itself reaches up from the highest box
   return { left, top, width: stage.width - left - right, height: stage.height - top - 72 };
 }
 const narrow = () => stage.width < 520;
@@ -76,9 +76,19 @@ function measureBoxes() {
   const taken = [...boxes.values()].reduce((sum, box) => sum + box.w * box.h, 0);
   if (taken < MOST_TAKEN * stage.zoom ** 2 * stage.width * stage.height) for (const room of rooms) pushApart([...boxes.values()], room);
   if (!small) return;
+  if (narrow() && !stage.hover) pushApart([...chosenNames()].flatMap((name) => boxes.get(name) || []), [3, 3]);
   const all = [...boxes];
   boxes.clear();
   for (const [name, box] of all) boxes.set(name, covers(box) ? { ...box, w: dot, h: dot, label: "" } : box);
+  const named = [...boxes.values()].filter((box) => box.label);
+  for (const box of boxes.values()) if (!box.label) moveBeside(box, named);
+}
+// A dot on a name would hide letters: it moves above or below it.
+function moveBeside(dot, named) {
+  for (const box of named) {
+    const reach = (box.h + dot.h) / 2 + 1;
+    if (Math.abs(dot.x - box.x) < (box.w + dot.w) / 2 && Math.abs(dot.y - box.y) < reach) dot.y = box.y + (dot.y < box.y ? -reach : reach);
+  }
 }
 // Boxes that cover each other, or leave no room for an arrow, move apart the shorter way.
 const MOST_TAKEN = 0.35, ROUNDS = 60; // share of the picture that names may take up for that
@@ -103,7 +113,7 @@ function pushApart(list, [padX, padY]) {
 }
 // Among many, names that would cover others become dots until there is room: zoom in, or point at one.
 // So many that they would hide the arrows are smaller.
-const DOT = 11, LEAST_DOT = 4, LEAST_HIT = 5;
+const DOT = 11, LEAST_DOT = 4, LEAST_HIT = 5, FINGER = 16;
 function dotSize(count) {
   const { width, height } = summaryFrame();
   return Math.max(LEAST_DOT, Math.min(DOT, 0.5 * stage.zoom * Math.sqrt((width * height) / count)));
@@ -111,8 +121,14 @@ function dotSize(count) {
 function byImportance(list) {
   const links = new Map(list.map((name) => [name, 0]));
   for (const { source, target } of currentView().edges) for (const name of [source, target]) if (links.has(name)) links.set(name, links.get(name) + 1);
-  for (const name of [state.variable, state.focus, stage.hover?.key]) if (links.has(name)) links.set(name, Infinity);
+  for (const name of chosenNames()) if (links.has(name)) links.set(name, 1e6 + links.get(name));
+  for (const name of [state.variable, state.focus, stage.hover?.key]) if (links.has(name)) links.set(name, 1e9);
   return [...list].sort((a, b) => links.get(b) - links.get(a));
+}
+// What is selected or pointed at, with what it is linked to: a phone has room for these names.
+function chosenNames() {
+  const mark = highlighted();
+  return new Set(mark ? shownEdges().filter((edge) => standsOut(edge, mark)).flatMap((edge) => [edge.source, edge.target]) : []);
 }
 function covers(box) {
   for (const other of boxes.values()) {
@@ -265,6 +281,10 @@ const summaryPicture = {
   hit(x, y) {
     for (const [name, box] of boxes) {
       if (Math.abs(x - box.x) <= Math.max(box.w / 2, LEAST_HIT) && Math.abs(y - box.y) <= Math.max(box.h / 2, LEAST_HIT)) return { kind: "variable", key: name };
+    }
+    if (narrow()) { // a finger is wider than a dot
+      const [name, away] = [...boxes].map(([name, box]) => [name, Math.hypot(x - box.x, y - box.y)]).sort((a, b) => a[1] - b[1])[0] || [];
+      if (away < FINGER) return { kind: "variable", key: name };
     }
     const arrow = nearest(this.curves, x, y);
     return arrow && { kind: "edge", key: arrow.key };
