@@ -156,7 +156,8 @@ _FOREIGN = {
     "var-lingam": ("lingam",),
 }
 BY_DOMAIN = ("var-fdr", "granger", "pcmci+", "dynotears", "var-lingam")
-_PAPER_RULES: dict[str, Any] = {"readout": "lrp", "select": "top-k", "k": 3}
+_TOP_3: dict[str, Any] = {"select": "top-k", "k": 3}  # scores are relevance, nothing is tested
+_PAPER_RULES: dict[str, Any] = {"readout": "lrp", **_TOP_3}
 
 METHODS: dict[str, Method] = {
     "forecause": _ours("Forecause"),
@@ -176,10 +177,10 @@ METHODS: dict[str, Method] = {
     ),
     "pretrained": _ours("Forecause, pretrained", cost=2.0, forecaster="pretrained"),
     "low-complexity": _ours(
-        "Forecause, low complexity", cost=50.0, forecaster="vector", preset="sparse"
+        "Forecause, low complexity", cost=50.0, forecaster="vector", preset="sparse", **_TOP_3
     ),
     "low-complexity-mlp": _ours(
-        "Forecause, low complexity, MLP", cost=50.0, forecaster="mlp", preset="sparse"
+        "Forecause, low complexity, MLP", cost=50.0, forecaster="mlp", preset="sparse", **_TOP_3
     ),
     "dot-paper": _ours("DOT (the paper's rules)", cost=100.0, preset="paper"),
     "cnn-paper": _ours("CNN (the paper's rules)", forecaster="cnn", **_PAPER_RULES),

@@ -104,8 +104,9 @@ def readouts_page(study: Study) -> list[Block]:
         against(study, "lrp"),
         Heading("By depth: share of the own last value / F1", 2),
         Paragraph(
-            "Each layer halves what passes attention once more, so LRP as published should favour "
-            "the own last value the more, the deeper the model."
+            "Every attention that an input passes halves it, and the own last value need not pass "
+            "any: LRP as published should favour it by a factor of 2 with one layer, and between 2 "
+            "and 16 with four."
         ),
         by_depth(study, ONE_LAYER),
     ]
