@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 import xarray as xr
+from scipy.stats import norm
 
 import forecause as fc
 from forecause.config.thresholds import THRESHOLDS, Thresholds, using
@@ -383,6 +384,36 @@ class TestMovingTogether:
         np.testing.assert_array_equal(found, ~np.eye(8, dtype=bool))
         with using(Thresholds.of({"grades": {"firm_together": 1e-200}})):
             assert not _move_together(windows_of_it).any()
+
+    @pytest.mark.parametrize(("columns", "is_doubted"), [(2, False), (3, True)])
+    def test_one_pair_is_not_taken_as_many(self, columns, is_doubted) -> None:
+        rng = np.random.default_rng(2)
+        values = rng.normal(size=(6000, columns))
+        values[:, 1] += 0.08 * values[:, 0]  # too faint for a pair, clear for all taken as one
+        found = _move_together(Windows.of(Panel.of(values), 1))
+        assert found.any() == is_doubted
+
+    def test_a_pair_is_told_at_a_level_shared_among_all_pairs(self) -> None:
+        own = Windows.of(self.panel(0.12), 1)
+        past, now = own.whole().past[:, 0].astype(float), own.whole().target.astype(float)
+        left = sm.OLS(now, sm.add_constant(past)).fit().resid
+        products = left[:, 0] * left[:, 1]
+        p_value = 2 * norm.sf(abs(products.sum()) / np.sqrt((products**2).sum()))
+        assert abs(np.corrcoef(left[:, 0], left[:, 1])[0, 1]) > 0.1
+        for level, is_doubted in ((6.1 * p_value, True), (5.9 * p_value, False)):
+            asked = {"grades": {"firm_together": 1e-200}, "diagnosis": {"level": level}}
+            with using(Thresholds.of(asked)):
+                assert _move_together(own).any() == is_doubted
+
+    @pytest.mark.parametrize(("count", "is_doubted"), [(52, False), (53, True)])
+    def test_it_takes_more_than_twice_as_many_windows_as_inputs(self, count, is_doubted) -> None:
+        rng = np.random.default_rng(3)
+        values = rng.normal(size=(count + 1, 26))
+        values[:, 1] = values[:, 0] + 0.01 * values[:, 1]
+        with using(Thresholds.of({"diagnosis": {"level": 0.5}})):
+            found = _move_together(Windows.of(Panel.of(values), 1))
+        assert found.shape == (26, 26, 1)
+        assert found.any() == is_doubted
 
     def test_levels_of_one_label_go_together_without_a_doubt(self) -> None:
         assert not _move_together(labelled_windows()).any()
