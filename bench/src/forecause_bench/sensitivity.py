@@ -108,11 +108,11 @@ def reads(frame: pd.DataFrame) -> set[tuple[str, str]]:
             seen.add((group_of[type(self)], name))
         return usual(self, name)
 
-    Settings.__getattribute__ = look  # type: ignore[method-assign]
+    Settings.__getattribute__ = look  # type: ignore[assignment]
     try:
         answer(frame, {})
     finally:
-        del Settings.__getattribute__  # type: ignore[misc]
+        del Settings.__getattribute__
     return seen
 
 
@@ -165,7 +165,7 @@ def summarise(lines: list[dict[str, Any]]) -> pd.DataFrame:
             row[f"F1, {word}"] = f"{np.mean([t['f1'] for t in tried]):+.3f}" if tried else "-"
         rows.append(row)
     table = pd.DataFrame(rows)
-    counts = [name for name in table if name.startswith(("edges", "grades", "findings"))]
+    counts = [name for name in map(str, table) if name.startswith(("edges", "grades", "findings"))]
     order = table[counts].sum(axis=1).sort_values(ascending=False, kind="stable").index
     return table.loc[order]
 
