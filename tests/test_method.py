@@ -315,7 +315,10 @@ def test_edges_without_tests_cannot_be_read_by_tests(chain_run):
 
 def test_lrp_of_a_closed_form_says_what_it_is():
     run = fc.discover(table(chain(300)), 2, forecaster="linear", readout="lrp")
-    assert any("the readout lrp is input x gradient" in note for note in run.data.notes)
+    (said,) = (note for note in run.data.notes if "the readout lrp is input x gradient" in note)
+    again = run.reread(readout="gradient")
+    assert said not in again.data.notes
+    assert said in again.reread(readout="lrp").data.notes
 
 
 def test_lrp_of_a_network_is_not_called_something_else():
@@ -348,7 +351,9 @@ def test_what_is_held_is_shown_as_given_and_must_be_given_by_name(chain_run):
     assert held["b"].tolist() == [0.1, 0.2, 0.3]
     drawn = chain_run.simulate_do({"b": [0.1, 0.2, 0.3]}, 3, draws=4)
     assert drawn["b"].tolist() == [0.1, 0.2, 0.3] * 4
-    with pytest.raises(fc.InputError, match="must be given by name"):
-        chain_run.simulate_do("oil=3")
+    with pytest.raises(fc.InputError, match=r"must be given by name, as \{'a': 3\}; found 'a=3'"):
+        chain_run.simulate_do("a=3")
+    with pytest.raises(fc.InputError, match=r"must be given by name, as \{'oil': 3\}"):
+        chain_run.simulate_do(["a"])
     with pytest.raises(fc.InputError, match="'a' must be held at numbers"):
         chain_run.simulate_do({"a": "much"})

@@ -192,7 +192,7 @@ def run_method(data: Any, config: Config, run: Run) -> Discovery:
     """All stages of the method, each one call."""
     read = Panel.of(data, **config.data.reading)
     config = config.with_options(**read.reading)
-    note_readout(config, run)
+    run.notes.extend(readout_notes(config))
     left = take_out_time(read, config, run)
     config = choose_max_lag(left, config, run)
     panel, regimes = split_domains(left, config, run)
@@ -263,8 +263,11 @@ def reread(found: Discovery, asked: Mapping[str, Any], data: Any = None) -> Disc
         graph = choose_edges(Statistics(known, tuple(found.losses["chosen"])), context)
         graph = with_grades(graph, lambda part: doubted_edges(found.findings, part))
         graph = with_effects(graph, windows, context.fdr if config.edges.tested else None)
+    before = readout_notes(found.config)
+    notes = [note for note in found.data.notes if note not in before]
     return replace(
         found,
+        data=replace(found.data, notes=(*notes, *readout_notes(config))),
         graph=replace(graph, summary=found.graph.summary if config.edges.tested else None),
         relevance=known,
         config=config,
@@ -283,13 +286,12 @@ def take_out_time(panel: Panel, config: Config, run: Run) -> Panel:
     return left
 
 
-def note_readout(config: Config, run: Run) -> None:
-    """Say what LRP is of a forecaster without layers, which has no rules for it."""
+def readout_notes(config: Config) -> list[str]:
+    """What LRP is of a forecaster without layers, which has no rules for it."""
     readout, kind = config.edges.readout, config.spec
-    if "lrp" in readout and not (kind and issubclass(kind, TrainedSettings)):
-        run.notes.append(
-            f"Of a forecaster that is no network, the readout {readout} is input x gradient."
-        )
+    if "lrp" not in readout or (kind and issubclass(kind, TrainedSettings)):
+        return []
+    return [f"Of a forecaster that is no network, the readout {readout} is input x gradient."]
 
 
 def choose_max_lag(panel: Panel, config: Config, run: Run) -> Config:

@@ -13,7 +13,7 @@ from forecause.diagnostics.finding import Finding
 from forecause.diagnostics.power import Power
 from forecause.effects.direct_effect import Effect
 from forecause.progress import NotebookProgress
-from forecause.report.notebook import MOST_VARIABLES, notebook_html
+from forecause.report.notebook import MOST_VARIABLES, graph_svg, notebook_html
 from report_runs import NASTY, many_variables, three_variables
 
 
@@ -38,6 +38,15 @@ def test_the_picture_is_an_svg_with_every_name():
         "".join(node.itertext()).strip() for node in root.iter("{http://www.w3.org/2000/svg}text")
     }
     assert {"rain", "river", "soil", "raises", "lowers"} <= words
+
+
+def test_links_to_its_own_past_are_drawn_where_there_are_no_others():
+    graph = three_variables().graph
+    own = graph.edges["source"] == graph.edges["target"]
+    between, alone = (replace(graph, edges=graph.edges[rows]) for rows in (~own, own))
+    nothing = replace(graph, edges=graph.edges.iloc[:0])
+    assert graph_svg(graph, "rows") == graph_svg(between, "rows")
+    assert graph_svg(alone, "rows").count("<path") > graph_svg(nothing, "rows").count("<path")
 
 
 def test_names_are_never_markup():

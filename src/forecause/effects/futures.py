@@ -57,7 +57,11 @@ def future(
     _check_size(steps, draws, len(found.data.columns))
     check_count("seed", seed, least=0)
     if not isinstance(do, Mapping | None):
-        raise InputError(f"What is held must be given by name, as {{'oil': 3}}; found {do!r:.80}.")
+        example = "{'oil': 3}"
+        if isinstance(do, str) and do.count("=") == 1:
+            name, value = (part.strip() for part in do.split("="))
+            example = f"{{{name!r}: {value}}}"
+        raise InputError(f"What is held must be given by name, as {example}; found {do!r:.80}.")
     place = _series_place(found, series)
     action = action_of(found, do or {}, steps, place)
     rolls = _Rolls(found, *_latest(found, series), steps, draws, seed)

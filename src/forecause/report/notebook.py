@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from jinja2 import Environment
 
+from forecause.graph.edge_table import between_variables
 from forecause.report.words import NOTHING_FOUND, data_line, delay_unit, headline, top_links
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ def graph_svg(graph: LaggedGraph, unit: str) -> str:
 
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "forecause"}):
         figure = Figure(figsize=(6.5, 5.0), layout="constrained")
-        summary_graph(figure.add_subplot(), graph, self_links=True, unit=unit)
+        only_own = not between_variables(graph.edges).any()  # else no news
+        summary_graph(figure.add_subplot(), graph, self_links=only_own, unit=unit)
         text = StringIO()
         figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
     drawn = text.getvalue()
