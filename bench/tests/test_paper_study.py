@@ -322,3 +322,27 @@ def test_the_convolutional_network_is_fitted_and_read_like_the_transformer(tiny,
     (transformer,) = study.fits[Kind("tiny", 300)].values()
     assert not np.allclose(fit.relevance("lrp"), transformer.relevance("lrp"))
     assert (fit.relevance("var") == transformer.relevance("var")).all(), "the same system"
+
+
+def test_refined_graphs_are_scored_beside_the_predicted_one(tiny, tmp_path, monkeypatch):
+    monkeypatch.setitem(queue.SYSTEMS, "hidden-3", {**TINY, "hidden": 1})
+    asked = Fit("hidden-3", rows=300)
+    write(tmp_path / f"{asked.name}.json", run_fit(asked))
+    monkeypatch.setattr(refinement, "in_order", lambda: [asked])
+
+    def endless(panel, graph):
+        while True:
+            sum(range(1000))
+
+    nothing = refinement.REFINED["hidden"]["LPCMCI, as in the paper"]
+    monkeypatch.setitem(refinement.REFINED, "hidden", {"quick": nothing, "slow": endless})
+    folders = ["--store", str(tmp_path), "--out", str(tmp_path), "--limit", "0.5"]
+    monkeypatch.setattr("sys.argv", ["refinement", *folders])
+    refinement.main()
+    (stored,) = stored_fits(tmp_path)
+    f1 = metrics(top_k(stored.relevance("lrp")), stored.truths[WHOLE])["f1"]
+    text = (tmp_path / "table.md").read_text(encoding="utf-8")
+    (predicted,) = [line for line in text.splitlines() if line.startswith("| as predicted")]
+    assert f"/ {f1:.2f} (1)" in predicted
+    assert "| slow | 1 stopped at the limit |" in text
+    assert "| quick | " in text

@@ -117,7 +117,7 @@ def _unevenness(dates: Array) -> float:
 
 def _by_form(cells: pd.Series[Any]) -> Iterator[Array]:
     """Dates in all other forms, read in every way that works."""
-    known = ({"format": form} for form in FORMS)
+    known: list[dict[str, Any]] = [{"format": form} for form in FORMS]
     for form in (*known, {}, {"dayfirst": True}):
         dates = _dates(cells, **form)
         if dates is not None:

@@ -111,7 +111,8 @@ def rows_figure(study: Study) -> Figure:
         axes.set_title(title, fontsize=9.5, loc="left", fontweight="bold")
         axes.set_xlabel("rows")
     grid[0].set_ylabel("F1, mean over segments")
-    figure.legend(*grid[0].get_legend_handles_labels(), loc="outside right", frameon=False)
+    handles, labels = grid[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside right", frameon=False)
     return figure
 
 

@@ -36,6 +36,7 @@ from forecause_bench.document import Block, Heading, Lines, Paragraph, Table, Te
 from forecause_bench.paper_study.answers import Summary
 from forecause_bench.paper_study.queue import DEEP, HIDDEN, Fit, in_order
 from forecause_bench.paper_study.quick_pcmci import by_moments, plus_by_moments
+from forecause_bench.paper_study.rivals import LIMIT, at_most
 from forecause_bench.paper_study.scores import Mask, metrics, top_k
 from forecause_bench.paper_study.store import STORE, WHOLE, StoredFit, edges_by_segment, write
 from forecause_bench.paper_study.systems import commit, recorded
@@ -81,18 +82,34 @@ REFINED: dict[str, dict[str, Callable[[Panel, LaggedGraph], LaggedGraph]]] = {
 }
 
 
-def refined(fit: Fit, stored: StoredFit) -> dict[str, Any]:
-    """The edges (target, source, lag) before and after, by method, and the true ones."""
+def refined(fit: Fit, stored: StoredFit, before: dict[str, Any], limit: float) -> dict[str, Any]:
+    """The edges (target, source, lag) before and after, by method, and the true ones.
+
+    What `before` has is kept. `limit` is in seconds of processor time for a method.
+    """
     panel, truth = recorded(fit.rows, fit.seed, **fit.settings)
     graph = predicted(stored, panel.variables)
-    found: dict[str, Any] = {"as predicted": {"edges": edges_by_segment(graph)[WHOLE]}}
-    for name, refine in REFINED["hidden" if fit.system in HIDDEN else "now"].items():
+    about = {"system": fit.system, "seed": fit.seed, "rows": fit.rows, "commit": commit()}
+    about |= {"shape": list(stored.shape), "truth": edges_by_segment(truth)[WHOLE]}
+    found: dict[str, Any] = {**about, "as predicted": {"edges": edges_by_segment(graph)[WHOLE]}}
+    found |= before
+    for name, refine in REFINED[_kind(fit)].items():
+        if name in found:
+            continue
         began = time.process_time()
-        answer = refine(panel, graph).causal
+        try:
+            with at_most(limit):
+                answer = refine(panel, graph).causal
+        except TimeoutError:
+            found[name] = {"stopped_after": limit}
+            continue
         seconds = round(time.process_time() - began, 1)
         found[name] = {"edges": edges_by_segment(answer)[WHOLE], "seconds": seconds}
-    about = {"system": fit.system, "seed": fit.seed, "rows": fit.rows, "commit": commit()}
-    return {**about, "shape": list(stored.shape), "truth": edges_by_segment(truth)[WHOLE], **found}
+    return found
+
+
+def _kind(fit: Fit) -> str:
+    return "hidden" if fit.system in HIDDEN else "now"
 
 
 def page(store: Path) -> list[Block]:
@@ -120,24 +137,28 @@ def page(store: Path) -> list[Block]:
 
 
 def _table(files: list[dict[str, Any]], systems: Iterable[str], *, lagged: bool) -> Table:
-    methods = list(dict.fromkeys(n for one in files for n, v in one.items() if _has_edges(v)))
+    methods = list(dict.fromkeys(n for one in files for n, v in one.items() if _is_method(v)))
     body = []
     for method in methods:
         row = [Text(method)]
         for system in systems:
-            own = [one for one in files if one["system"] == system and method in one]
+            of_system = [one for one in files if one["system"] == system]
+            own = [one for one in of_system if "edges" in one.get(method, {})]
             each = [_scored(one, method, lagged) for one in own]
             figures = [
                 Summary.of([m[name] for m in each]) for name in ("precision", "recall", "f1")
             ]
             told = " / ".join(f"{figure.mean:.2f}" for figure in figures if figure)
-            row.append(Text(f"{told} ({len(own)})" if own else "not run"))
+            stopped = sum(method in one for one in of_system) - len(own)
+            over = f"{stopped} stopped at the limit" if stopped else ""
+            parts = [f"{told} ({len(own)})" if own else "", over]
+            row.append(Text(", ".join(filter(None, parts)) or "not run"))
         body.append(row)
     return Table(["", *[f"{system} (seeds)" for system in systems]], body)
 
 
-def _has_edges(value: Any) -> bool:
-    return isinstance(value, dict) and "edges" in value
+def _is_method(value: Any) -> bool:
+    return isinstance(value, dict) and ("edges" in value or "stopped_after" in value)
 
 
 def _scored(one: dict[str, Any], method: str, lagged: bool) -> dict[str, float]:
@@ -171,12 +192,17 @@ def main() -> None:
     parser.add_argument("--store", type=Path, default=STORE)
     parser.add_argument("--out", type=Path, default=Path("docs/benchmarks/paper-refinement"))
     parser.add_argument("--only-page", action="store_true")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="seconds of processor time")
+    parser.add_argument("--only", default="", help="only systems whose name holds this")
     asked = parser.parse_args()
     fits = [f for f in in_order() if f.system in (*HIDDEN, *NOW) and f.layers == DEEP]
     for fit in [] if asked.only_page else fits:
         stored, path = (asked.store / part / f"{fit.name}.json" for part in ("", FOLDER))
-        if stored.exists() and not path.exists():
-            write(path, refined(fit, StoredFit.read(stored)))
+        if asked.only not in fit.system or not stored.exists():
+            continue
+        before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        if set(REFINED[_kind(fit)]) - set(before):
+            write(path, refined(fit, StoredFit.read(stored), before, asked.limit))
             Console().print(fit.name)
     asked.out.mkdir(parents=True, exist_ok=True)
     (asked.out / "table.md").write_text(to_markdown(page(asked.store)), encoding="utf-8")

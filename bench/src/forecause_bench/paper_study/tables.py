@@ -272,7 +272,7 @@ def f1_table(columns: Sequence[Column], study: Study) -> Table:
     body = []
     for row in ROWS:
         texts = [_told(row, study, column.kind) for column in columns]
-        if set(texts) != {MISSING}:
+        if row.paper or set(texts) != {MISSING}:
             body.append([Text(row.label), *[Text(text) for text in texts]])
         quoted = [row.published(column) for column in columns]
         if any(quoted):
