@@ -57,6 +57,11 @@ SAME = {  # (file, line, change) that does nothing, and why
         "0.0 -> 1.0",
     ): "each of the two zeros bounds what the other lets through",
     (
+        "attribute/relevance.py",
+        "stream = RelevanceStream(power=1)",
+        "1 -> 2",
+    ): "only the mean of what it is given is asked of it",
+    (
         "store.py",
         'return first if len(first) <= 300 else f"{first[:297]}..."',
         "300 -> 301",
