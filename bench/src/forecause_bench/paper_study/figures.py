@@ -112,7 +112,7 @@ def rows_figure(study: Study) -> Figure:
         axes.set_xlabel("rows")
     grid[0].set_ylabel("F1, mean over segments")
     handles, labels = grid[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right", frameon=False)
+    figure.legend(handles, labels, loc="outside right center", frameon=False)
     return figure
 
 
