@@ -136,7 +136,7 @@ def test_a_machine_that_takes_twice_as_long_gives_half_the_steps_in_the_same_tim
     assert other.seconds == pytest.approx(2 * (90 * 0.9 - 4.0))
 
 
-def test_how_busy_the_machine_is_shows_in_seconds_for_each_processor_second(monkeypatch):
+def test_how_busy_the_machine_is_shows_in_seconds_for_each_at_its_best(monkeypatch):
     class Clock:
         """Of every three seconds that pass this process gets one."""
 
@@ -146,8 +146,10 @@ def test_how_busy_the_machine_is_shows_in_seconds_for_each_processor_second(monk
             return 3 * self.now
 
         def process_time(self):
-            self.now += 0.01
+            self.now += 0.001  # of one product
             return self.now
 
+    twice_as_fast = 2 * 512**3 / 0.0005
     monkeypatch.setattr("forecause.resources.cost.time", Clock())
-    assert slowdown() == pytest.approx(3.0, rel=0.15)
+    monkeypatch.setattr("forecause.resources.cost.matmul_speed", lambda: twice_as_fast)
+    assert slowdown() == pytest.approx(6.0, rel=0.15)

@@ -34,18 +34,19 @@ WORK = {  # operations per target, per input of it, per window of it, and per wi
     PRODUCTS: (0.0, 0.0, 4e5, 0.0),
     "dictionary": (2.5e8, 1.8e7, 0.0, 1.5e4),
     "trees": (0.0, 3e7, 0.0, 1.3e4),
-    LEARNED: (4.4e9, 0.0, 0.0, 1.9e5),
+    LEARNED: (8.8e9, 0.0, 0.0, 3.8e5),  # with their fits to causes, and the page
 }
 MOST_TESTED = 50_000  # windows that count in the tests
 COUNTED_STEPS = {"mlp": (5e-4, 9.0), "transformer": (4e-3, 14.0)}  # seconds, times `work`
 TIMED_STEPS = 3
 PASSES, PASSES_PER_TARGET = 10.0, 0.8  # of READ_WINDOWS, after training: relevance, causes, page
 PROBE = 0.1  # processor seconds, in which is seen how busy the machine is
-BUSY = 1.5  # seconds for every processor second, from which it is said that others are at work
+BUSY = 1.5  # slowdown, from which it is said that others are at work
+OTHERS = 1.5  # times as much or as little they may do until the run is done
 STEP, OPTIMISER = 4e-4, 1.2  # seconds of a step besides, and times its gradient
 SOLUTIONS = 25  # of the normal equations, to choose a penalty on left-out time
 SCREEN_SHARE = 0.3  # of the speed of products that the screen for very many inputs reaches
-STARTUP = 1.0  # seconds at most
+STARTUP = 2.0  # seconds at most, of what is imported on the way
 FEW_TAKE_LESS, FEW_TAKE_MORE = 0.4, 1.8  # times what is counted: 9 of 10 runs lie between
 LONG = 60.0  # seconds, from which it is said what they are for
 BASE_GB = 0.5  # of the interpreter and its libraries
@@ -68,25 +69,31 @@ class Cost:
     earliest: Mapping[str, float] = field(default_factory=dict)  # share of a network's steps
     # after which it may end
     fits: int = 1  # how often every network is trained
-    slowdown: float = 1.0  # seconds that pass for every processor second
+    slowdown: float = 1.0  # seconds that pass for every one of these
 
     @property
     def least(self) -> float:
         """Few runs take less: nothing is found that is joint, networks stop early."""
         sure = (name for name in self.seconds if name not in self.unsure)
         own = sum(self._all_fits(name) * self.earliest.get(name, 1.0) for name in sure)
-        return self.slowdown * FEW_TAKE_LESS * own
+        return self.slowdown / self._others * FEW_TAKE_LESS * own
 
     @property
     def most(self) -> float:
         """Few runs take more."""
-        return self.slowdown * (STARTUP + FEW_TAKE_MORE * sum(map(self._all_fits, self.seconds)))
+        own = STARTUP + FEW_TAKE_MORE * sum(map(self._all_fits, self.seconds))
+        return self.slowdown * self._others * own
 
     @property
     def most_of_plain(self) -> float:
         """Few runs take more in which nothing joint is found."""
         joint = FEW_TAKE_MORE * sum(map(self._all_fits, self.unsure))
-        return self.most - self.slowdown * joint
+        return self.most - self.slowdown * self._others * joint
+
+    @property
+    def _others(self) -> float:
+        """Times by which the slowdown may change on the way."""
+        return OTHERS if self.slowdown > BUSY else 1.0
 
     def _all_fits(self, stage: str) -> float:
         return self.seconds[stage] * (self.fits if stage in self.steps else 1)
@@ -94,7 +101,7 @@ class Cost:
     @property
     def sentence(self) -> str:
         """The range, what most of it is for if that is long, and the memory."""
-        others = " (other programs keep this machine busy)" if self.slowdown > BUSY else ""
+        others = " (other programs keep this machine busy)" if self._others > 1 else ""
         memory = f"and {self.memory_gb:.1f} GB{others}."
         if self.most < LONG:
             return f"Expecting about {_range(self.least, self.most)} {memory}"
@@ -211,12 +218,15 @@ def matmul_speed(size: int = 512, dtype: type[np.floating[Any]] = np.float64) ->
 
 
 def slowdown() -> float:
-    """Seconds that pass for every processor second: more than 1 where others are at work too."""
-    a = np.random.default_rng(0).random((256, 256))
-    began, used = time.perf_counter(), time.process_time()
+    """Seconds that pass for what this machine does in one at its best: more than 1 where others are
+    at work too, who take processors, and of those that are left their caches."""
+    speed, size = matmul_speed(), 512
+    a = np.random.default_rng(0).random((size, size))
+    began, used, done = time.perf_counter(), time.process_time(), 0
     while time.process_time() - used < PROBE:
         a @ a
-    return max(1.0, (time.perf_counter() - began) / (time.process_time() - used))
+        done += 1
+    return max(1.0, (time.perf_counter() - began) * speed / (done * 2 * size**3))
 
 
 def best_of(call: Callable[[], object], times: int) -> float:
