@@ -46,7 +46,8 @@ GROUPS = {
         *("paper-domain-index", "paper-post-processing", "paper-curve"),
     ),
     "The paper's tables": (
-        *("paper", "paper-readouts", "paper-theorem", "paper-lrp-rule", "paper-causaltime"),
+        *("paper", "paper-readouts", "paper-theorem", "paper-lrp-rule", "paper-refinement"),
+        "paper-causaltime",
     ),
 }
 RESULTS = {
@@ -61,7 +62,10 @@ RESULTS = {
     "post-processing": "F1 with hidden causes 0.98 as discovered, 0.99 refined",
     "screening": "recall with 2,000 rows 1.00 linear, 0.79 monotonic, 0.94 MLP (100 variables)",
     "ranking": "AUROC 0.68 to 1.00; chance 0.5; the order by p-value is about as good",
-    "paper-theorem": "parents of the variance: AUROC 0.60 with squared error, 0.98 with a variance",
+    "paper": "[every experiment, with its state](paper/experiments.md), [claims](paper/claims.md)",
+    "paper-readouts": "the gradient has 0.06 more F1 than LRP, from the same weights",
+    "paper-theorem": "parents of the variance: AUROC 0.56 with squared error, 1.00 with a variance",
+    "paper-refinement": "10 hidden causes: F1 0.59 before, 0.81 by LPCMCI, 0.83 by our rule",
     "paper-lrp-rule": "halving the attention doubles the share of the own last value",
     "paper-curve": "within 1 % of the VAR after 800 steps",
     "alerts": "6 of 144 sound systems are doubted, of broken ones all",

@@ -252,6 +252,8 @@ CLAIMS = (
     ),
 )
 UNTESTED = {
+    "LPCMCI after it helps with hidden causes": "no verdict for fewer than three seeds of each "
+    "number: [table](../paper-refinement/table.md)",
     "PCMCI+ and DYNOTEARS after it find the effects within a row": "only at half size: "
     "[table](../paper-post-processing/table.md)",
     "pretrained models recover structure zero-shot": "no published weights can be had here",

@@ -46,7 +46,7 @@ def _causaltime(study: Study) -> str:
 
 
 def _refined(study: Study) -> str:
-    return f"{_files(study, refinement.FOLDER)} fits refined"
+    return f"fits refined: {_files(study, refinement.FOLDER)}"
 
 
 OTHERS = (

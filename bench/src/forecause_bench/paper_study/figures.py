@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from forecause_bench.paper import paper_figure
 from forecause_bench.paper_study.answers import Kind, Study, Summary
-from forecause_bench.paper_study.queue import DEEP
+from forecause_bench.paper_study.queue import DEEP, NONLINEARITY, TWO_SEGMENTS
 from forecause_bench.paper_study.readout_study import READOUTS, SQUARES, stationary
 from forecause_bench.paper_study.scores import Mask, of_target
 from forecause_bench.paper_study.store import StoredFit
@@ -83,8 +83,7 @@ def course_figure(study: Study) -> Figure:
     """Held-out error over that of a VAR, step by step."""
     figure = Figure(figsize=(7.5, 4))
     axes = figure.subplots()
-    systems = list(dict.fromkeys(fit.system for fit in stationary(study)))[:7]
-    for system, colour in zip(systems, COLOURS, strict=False):
+    for system, colour in zip((*NONLINEARITY, *TWO_SEGMENTS), COLOURS, strict=True):
         for number, fit in enumerate(study.fits.get(Kind(system), {}).values()):
             course, var = fit.content["course"], fit.content["var_held_out_loss"]
             label = system if number == 0 else None
