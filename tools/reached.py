@@ -69,13 +69,16 @@ class Reached:
             self.kept.write_text(json.dumps(self.notes))
 
     def tests(self, mutant: Mutant, longest: float) -> list[Test]:
-        """Those that reach the lines of a mutant, or if none does its file; the quickest first, and
-        as many as take so many seconds."""
+        """Those that reach the lines of a mutant, or if none does its file; those that are named
+        after it first, the quickest of them first, and as many as take so many seconds."""
         file = str(mutant.file.relative_to(SOURCE))
         of_file = [test for test in self.every if file in test.lines]
         of_lines = [test for test in of_file if not test.lines[file].isdisjoint(mutant.lines)]
         taken, seconds = [], 0.0
-        for test in sorted(of_lines or of_file, key=lambda test: test.seconds):
+        own = mutant.file.stem
+        for test in sorted(
+            of_lines or of_file, key=lambda test: (own not in test.file.stem, test.seconds)
+        ):
             seconds += test.seconds
             if seconds > longest and taken:
                 break
