@@ -68,10 +68,13 @@ def test_the_last_rows_are_learned_from(monkeypatch):
 
 def test_before_a_short_history_stands_its_first_row():
     model = Autoregression.fitted([values()], 3)
-    history = values()[:2]
-    longer = np.concatenate([history[:1], history])
-    np.testing.assert_allclose(model.path(history, 5), model.path(longer, 5))
-    assert model.path(history, 5).shape == (5, 3)
+    for rows in (1, 2, 3):
+        history = values()[100 : 100 + rows]
+        latest = np.concatenate([np.repeat(history[:1], 3 - rows, axis=0), history])[::-1]
+        expected = model.constant + np.einsum("ls,lst->t", latest, model.weights)
+        found = model.path(history, 5)
+        np.testing.assert_allclose(found[0], expected)
+        assert found.shape == (5, 3)
 
 
 def test_what_never_varies_is_forecast_as_it_is():
