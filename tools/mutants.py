@@ -41,7 +41,7 @@ HEAVY = (  # imported once; every trial is a fork
 )
 # Of a processor, so that the count does not depend on what else the machine does:
 LEAST_PATIENCE = 60  # seconds; a mutant that takes ten times as long as the tests is noticed
-LONGEST = 60.0  # seconds of tests, the quickest first, that look for one mutant
+LONGEST = 20.0  # seconds of tests, the quickest first, that look for one mutant
 
 WAITING = 3600.0  # seconds on the clock for tests that wait for something and do no work
 

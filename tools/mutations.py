@@ -39,18 +39,14 @@ NAMES |= {"any": "all", "all": "any", "nanmax": "nanmin", "nanmin": "nanmax"}
 DROPPED = ("abs", "sorted", "default_rng")  # abs(x) -> x, sorted(x) -> x, a seed -> none
 SAID = ("step", "warn", "field", "Field")  # calls whose arguments change no result
 AT_ONCE = ("NUMBERS", "BATCH_NUMBERS")  # how much is held at once, which changes no result
+NO_MATTER = ("strict", "copy", "check_finite", "work")  # arguments that change no result
 BORDERS = ({ast.Lt, ast.LtE}, {ast.Gt, ast.GtE})  # pairs that differ where both sides are equal
 SAME = {  # (file, line, change) that does nothing, and why
     (
-        "regression/robust.py",
-        "beta = coefficients[: groups * size].T.reshape(-1, groups, size)",
+        "forecast/attribution/relevance.py",
+        "stream = RelevanceStream(power=1)",
         "1 -> 2",
-    ): "NumPy takes any negative number for the length that it is to find",
-    (
-        "edges/certainty.py",
-        "return windows.at(np.flatnonzero(largest <= np.quantile(largest, CALM_SHARE)))",
-        "LtE -> Lt",
-    ): "one window of thousands, the one at the quantile itself",
+    ): "only the mean of what it is given is asked of it",
     (
         "graph/metrics.py",
         "return np.where(np.isnan(scores), min(0.0, known.min(initial=0.0)), scores)",
@@ -180,7 +176,9 @@ def _not_run(node: ast.AST) -> Iterator[ast.AST]:
         parts += [node] if ast.unparse(node.func) == "max" and inside & {*AT_ONCE} else []
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))
         parts += node.args if name in SAID else []
-        parts += [key for key in node.keywords if name in SAID or key.arg in ("strict", "copy")]
+        parts += [key for key in node.keywords if name in SAID or key.arg in NO_MATTER]
+        if name == "reshape":  # NumPy finds the length that any negative number stands for
+            parts += [part for part in node.args if ast.unparse(part) == "-1"]
     if isinstance(node, ast.Module):
         parts += [part for part in node.body if _is_choice(part)]
     for part in parts:

@@ -52,6 +52,7 @@ def test_no_more_lags_are_tried_than_rows_terms_and_stretches_allow(monkeypatch)
     assert order_of(seasonal(17)) <= 5
     short = seasonal(130).reshape(-1, 13, 1)
     assert order_of(*short) == 6  # half of the longest stretch
+    assert order_of(*short, short[0][:4]) == 6
     assert order_of(*short[:, :11]) <= 5
     monkeypatch.setattr("forecause.regression.autoregression.MOST_TERMS", 5)
     assert order_of(seasonal(200)) <= 5

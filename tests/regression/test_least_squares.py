@@ -97,6 +97,14 @@ def test_sums_of_inputs_and_too_few_windows_are_refused(features, values):
     total = features.sum(1, keepdims=True)
     with pytest.raises(InputError, match="sums or copies"):
         regression(np.hstack([features, total]), values)
+    for smallest, is_refused in ((0.9e-12, True), (1.1e-12, False)):  # of the largest variance
+        products = np.diag([1.0, smallest, 1e-6])
+        if is_refused:
+            with pytest.raises(InputError, match="sums or copies"):
+                Regression.of(products, np.ones((3, 1)), np.ones(1), 100)
+        else:
+            found = Regression.of(products, np.ones((3, 1)), np.ones(1), 100)
+            np.testing.assert_allclose(found.coefficients[:, 0], 1 / np.diag(products))
     with pytest.raises(InputError, match="5 lagged inputs needs more than 6 windows, found 6"):
         regression(features[:6], values[:6])
 

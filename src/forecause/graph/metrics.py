@@ -197,7 +197,7 @@ def _scores(
         named = graph.scores.reindex(target=list(variables), source=list(variables), lag=lags)
         scores = np.where(np.isnan(named.values), scores, named.values)
     known = scores[~np.isnan(scores)]
-    return np.where(np.isnan(scores), min(0.0, known.min(initial=0.0)), scores)
+    return np.where(np.isnan(scores), known.min(initial=0.0), scores)
 
 
 def _views(lagged: _View) -> dict[str, _View]:

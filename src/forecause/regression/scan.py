@@ -152,17 +152,17 @@ class _ProductScan:
         self.owner = np.array([f.column for f in self.factors], dtype=np.int64)
 
     def _of_targets(
-        self, residuals: Array, of_one: Callable[[Single], list[Proposal]], products: int
+        self, residuals: Array, of_one: Callable[[Single], list[Proposal]], work: float
     ) -> list[list[Proposal]]:
         """`of_one` of the factors times every target's residual, (row, factor).
 
-        It multiplies them by so many `products` (row,) of factors.
+        Its work is to multiply them by so many products (row,) of factors.
         """
 
         def proposals(residual: Single) -> list[Proposal]:
             return of_one(self.values * residual[:, None])
 
-        work = 2.0 * self.values.size * products
+        work = 2.0 * self.values.size * work
         return list(shared(proposals, _unit(residuals[self.rows]).T, work))
 
 
@@ -179,7 +179,7 @@ class PairScan(_ProductScan):
         self.scale = _scale(usable, norms, len(self.rows))
 
     def __call__(self, residuals: Array) -> list[list[Proposal]]:
-        return self._of_targets(residuals, self._of_pairs, len(self.factors) // 2)
+        return self._of_targets(residuals, self._of_pairs, work=len(self.factors) // 2)
 
     def _of_pairs(self, weighted: Single) -> list[Proposal]:
         """The proposals of one target, whose second factors stand behind their first."""
@@ -210,7 +210,8 @@ class TripleScan(_ProductScan):
         self.scanned = sum(block.scanned for block in self.blocks)
 
     def __call__(self, residuals: Array) -> list[list[Proposal]]:
-        return self._of_targets(residuals, self._of_triples, sum(len(b.first) for b in self.blocks))
+        pairs = sum(len(block.first) for block in self.blocks)
+        return self._of_targets(residuals, self._of_triples, work=pairs)
 
     def _of_triples(self, weighted: Single) -> list[Proposal]:
         own = [p for block in self.blocks for p in self._of_block(block, weighted)]
