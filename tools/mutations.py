@@ -43,6 +43,11 @@ NO_MATTER = ("strict", "copy", "check_finite", "work")  # arguments that change 
 BORDERS = ({ast.Lt, ast.LtE}, {ast.Gt, ast.GtE})  # pairs that differ where both sides are equal
 SAME = {  # (file, line, change) that does nothing, and why
     (
+        "edges/certainty.py",
+        "powers = -np.log10(np.clip(np.nan_to_num(p_values, nan=1.0), least, 1.0))",
+        "1.0 -> 2.0",
+    ): "a p-value is above 1 by rounding alone, if at all; the square root of less than 0 is none",
+    (
         "forecast/attribution/relevance.py",
         "stream = RelevanceStream(power=1)",
         "1 -> 2",

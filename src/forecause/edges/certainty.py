@@ -121,7 +121,7 @@ def with_grades(
 def _evidence(p_values: Array) -> Array:
     """Square root of the powers of ten, about proportional to a t-value."""
     least = 10 ** -thresholds().grades.most_powers
-    powers = -np.log10(np.maximum(np.nan_to_num(p_values, nan=1.0), least))
+    powers = -np.log10(np.clip(np.nan_to_num(p_values, nan=1.0), least, 1.0))
     return np.asarray(np.sqrt(powers))
 
 
