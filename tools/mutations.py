@@ -53,16 +53,6 @@ SAME = {  # (file, line, change) that does nothing, and why
         "1 -> 2",
     ): "only the mean of what it is given is asked of it",
     (
-        "graph/metrics.py",
-        "return np.where(np.isnan(scores), min(0.0, known.min(initial=0.0)), scores)",
-        "0.0 -> 1.0",
-    ): "each of the two zeros bounds what the other lets through",
-    (
-        "forecast/attribution/relevance.py",
-        "stream = RelevanceStream(power=1)",
-        "1 -> 2",
-    ): "only the mean of what it is given is asked of it",
-    (
         "store/run_folder.py",
         'return first if len(first) <= 300 else f"{first[:297]}..."',
         "300 -> 301",
