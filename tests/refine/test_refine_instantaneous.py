@@ -141,6 +141,6 @@ def test_only_pcmci_plus_needs_tigramite(panel, monkeypatch):
     monkeypatch.setitem(sys.modules, "tigramite", None)
     for module in [m for m in sys.modules if m.startswith("tigramite.")]:
         monkeypatch.delitem(sys.modules, module)
-    with pytest.raises(MissingExtra, match=r"tigramite.*forecause\[refine\]"):
+    with pytest.raises(MissingExtra, match=r"tigramite.*\.\[refine\]"):
         refine_instantaneous(panel, DISCOVERED)
     assert len(refine_instantaneous(panel, DISCOVERED, method="dynotears")) == 3

@@ -127,5 +127,5 @@ def test_a_missing_package_is_named_with_its_extra(panel, discovered, monkeypatc
     monkeypatch.setitem(sys.modules, "tigramite", None)
     for module in [m for m in sys.modules if m.startswith("tigramite.")]:
         monkeypatch.delitem(sys.modules, module)
-    with pytest.raises(MissingExtra, match=r"tigramite.*forecause\[refine\]"):
+    with pytest.raises(MissingExtra, match=r"tigramite.*\.\[refine\]"):
         refine_latent(panel, discovered)
