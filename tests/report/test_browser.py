@@ -362,27 +362,22 @@ def test_edges_within_a_row_and_columns_of_text_are_shown(open_page, run, tmp_pa
         assert "a moves c within the same row" in page.inner_text("#panel-sentence")
 
 
-def test_a_hundred_variables_stay_fluid(open_page, tmp_path):
-    """Generous bounds: the figures on a quiet machine are in docs/guides/reading-a-report.md."""
-    large = many_variables()
-    path = large.report(tmp_path / "large.html")
-    page = open_page(path, "#selfs=1")
-    opened = page.evaluate("performance.getEntriesByType('navigation')[0].domComplete")
-    assert opened < 15_000
+def test_a_hundred_variables_are_thinned_by_the_slider_step_by_step(open_page, tmp_path):
+    """How long that takes is in docs/guides/reading-a-report.md."""
+    page = open_page(many_variables().report(tmp_path / "large.html"), "#selfs=1")
     assert edge_count(page) == 300
-    redraw = page.evaluate(
+    counts = page.evaluate(
         """async () => {
-          const times = [];
+          const counts = [];
           for (let value = 0; value <= 900; value += 100) {
-            const start = performance.now();
             document.querySelector("#floor").value = value;
             document.querySelector("#floor").dispatchEvent(new Event("input"));
             await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
-            times.push(performance.now() - start);
+            counts.push(forecause.arrows().length);
           }
-          return times;
+          return counts;
         }"""
     )
-    assert max(redraw) < 1_000
+    assert counts == sorted(counts, reverse=True)
+    assert len(set(counts)) > 5
     assert edge_count(page) < 60
-    assert fc.load_graph(path) == large.graph
