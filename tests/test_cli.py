@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -55,8 +56,7 @@ def test_what_to_expect_is_said_before_it_starts_unless_quiet(run, csv, tmp_path
     asked = ("discover", csv, "--max-lag", "2", "--forecaster", "linear", "--out", tmp_path / "run")
     code, _, said = run(*asked, "--budget", "10m")
     assert code == 0
-    assert "Expecting about" in said
-    assert "GB." in said
+    assert re.search(r"Expecting about .* GB( \(other programs keep this machine busy\))?\.", said)
     code, _, said = run(*asked, "--quiet")
     assert (code, said) == (0, "")
 
