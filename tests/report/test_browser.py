@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import forecause as fc
 from forecause.graph.json_format import read_json
 from graph_readers import from_dot, from_graphml, read_csv
 from report_runs import NASTY, many_variables, three_variables, with_domains
