@@ -160,3 +160,13 @@ def test_each_round_takes_the_inputs_with_the_largest_scores_once(past):
     assert found.inputs[0, 0] == 5
     assert found.taken[0, 0]
     assert found.inputs[0, 1] == 0
+
+
+def test_what_is_screened_is_the_same_in_any_unit(past):
+    targets = 0.3 * past[:, [7, 70]] + noise(2)
+    allowed = np.ones((2, INPUTS), dtype=bool)
+    allowed[0, 8] = False
+    usual = screened_inputs(past, targets, np.array([1, 2]), allowed)
+    tiny = screened_inputs(past * 1e-4, targets * 1e-4, np.array([1, 2]), allowed)
+    np.testing.assert_array_equal(tiny.mask(INPUTS), usual.mask(INPUTS))
+    assert {7, 70} <= taken(usual)[0] | taken(usual)[1]

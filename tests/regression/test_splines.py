@@ -80,6 +80,11 @@ class TestBendsOfInputs:
         found = self.of().bends(inputs)[:, :BENDS]
         np.testing.assert_allclose(found, expected / expected.std(0), atol=1e-6)
 
+    def test_they_are_the_same_in_any_unit(self):
+        inputs = self.inputs()
+        tiny = Splines.of(1e-4 * inputs, np.array([True] * 3))
+        np.testing.assert_allclose(tiny.bends(1e-4 * inputs), self.of().bends(inputs), atol=1e-7)
+
     def test_what_has_too_few_values_or_is_not_to_bend_does_not(self):
         assert self.of().curved.tolist() == [True, True, False]
         assert not self.of().bends(self.inputs())[:, 2 * BENDS :].any()
