@@ -321,7 +321,7 @@ def test_settings_of_the_command_come_after_a_file_and_not_twice(tmp_path):
         configuration(None, ["edges.fdr=0.2"], {"fdr": 0.1})
     with pytest.raises(fc.InputError, match="need one by name"):
         configuration(None, ["forecaster.hidden=3"], {})
-    with pytest.raises(fc.InputError, match="cannot be read"):
+    with pytest.raises(fc.InputError, match=r"Cannot read .nowhere\.json"):
         configuration(Path("nowhere.json"), None, {})
     path.write_text("[1", encoding="utf-8")
     with pytest.raises(fc.InputError, match="no JSON file with options"):
